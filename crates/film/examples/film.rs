@@ -1,7 +1,7 @@
-//! Another program makes a film of a log: `cargo run --release -p boswell-film --example film -- claude LOG FILM`.
+//! Renders a log as a film without `boswell`: `cargo run --release -p boswell-film --example film -- claude LOG FILM`.
 //!
-//! The ending of FILM says what it becomes: `.mp4`, `.gif` or `.cast`. Nothing is masked here: `boswell render` does that before
-//! it hands texts over.
+//! The extension of FILM selects the format: `.mp4`, `.gif` or `.cast`. This example masks nothing; `boswell render` masks texts
+//! before rendering them.
 
 use std::error::Error;
 use std::fs::{self, File};
@@ -19,7 +19,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let known = Agent::ALL.into_iter().find(|known| known.as_str() == agent);
     let agent = known.ok_or("no such agent")?;
-    let transcript = Transcript::of_log(agent, log, &fs::read(log)?, TimeZone::UTC)?.ok_or("no session in it")?;
+    let transcript = Transcript::from_log(agent, log, &fs::read(log)?, TimeZone::UTC)?.ok_or("no session in it")?;
     let options = FilmOptions::default();
     let mut out = BufWriter::new(File::create(path)?);
     let mut progress = |_done, _all| {};
@@ -34,7 +34,12 @@ fn main() -> Result<(), Box<dyn Error>> {
         _ => mp4(&transcript, &options, &mut out, &mut progress)?,
     };
     out.flush()?;
-    let mut told = std::io::stdout();
-    writeln!(told, "{} s, {} chapters", film.duration_ms / 1_000, film.chapters.len())?;
+    let mut stdout = std::io::stdout();
+    writeln!(
+        stdout,
+        "{} s, {} chapters",
+        film.duration_ms / 1_000,
+        film.chapters.len()
+    )?;
     Ok(())
 }

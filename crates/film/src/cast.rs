@@ -1,32 +1,32 @@
-//! A film as an asciicast of version 2: what a terminal is told, and when. Every escape in it is one of ours.
+//! Writes an asciicast, version 2: terminal output with timestamps. Every escape sequence in it is our own.
 
 use std::io::{self, Write};
 
 use serde_json::json;
 
-use super::pace::Scene;
-use super::scene::{Card, Cell, Ground, Ink, Row, Style};
-use super::stage::Stage;
+use super::scene::{Background, Cell, CellStyle, ScreenRow, TextColor, TitleCard};
+use super::scene_plan::Scene;
+use super::screen::ScreenState;
 use super::theme::{Color, Theme};
-use render::escape::{one_line, reveal};
+use render::escape::{one_line, show_invisible};
 use render::html_title;
 
-/// Rows above and below the body: the bar and a line, the caption.
+/// Rows above the body, for the bar and an empty row, and below it, for the caption.
 const ABOVE: usize = 2;
 const BELOW: usize = 1;
 
-/// A cast in the making.
-pub(crate) struct Cast<'o> {
+/// Writes a cast.
+pub(crate) struct CastWriter<'o> {
     out: &'o mut dyn Write,
     theme: Theme,
     agent: transcript::Agent,
     columns: usize,
     rows: usize,
-    drawn: Vec<Option<Row>>,
-    card: Option<Card>,
+    drawn: Vec<Option<ScreenRow>>,
+    card: Option<TitleCard>,
 }
 
-impl<'o> Cast<'o> {
+impl<'o> CastWriter<'o> {
     pub(crate) fn new(
         out: &'o mut dyn Write,
         scene: &Scene<'_>,
@@ -39,7 +39,7 @@ impl<'o> Cast<'o> {
             "version": 2,
             "width": columns,
             "height": rows + ABOVE + BELOW,
-            "title": one_line(&reveal(&html_title(scene.transcript)), 120),
+            "title": one_line(&show_invisible(&html_title(scene.transcript)), 120),
         });
         if let Some(at) = session.started_at {
             head["timestamp"] = json!(at.as_second());
@@ -56,51 +56,51 @@ impl<'o> Cast<'o> {
         })
     }
 
-    /// A chapter begins.
-    pub(crate) fn marker(&mut self, at_ms: u64, title: &str) -> io::Result<()> {
-        self.event(at_ms, "m", title)
+    /// Writes a marker, which players show as a chapter.
+    pub(crate) fn write_marker(&mut self, at_ms: u64, title: &str) -> io::Result<()> {
+        self.write_event(at_ms, "m", title)
     }
 
-    /// What is seen from a time on.
-    pub(crate) fn screen(&mut self, stage: &Stage<'_>, scrolled: usize, at_ms: u64) -> io::Result<()> {
+    /// Writes the changes of the screen at `at_ms`.
+    pub(crate) fn write_screen(&mut self, screen: &ScreenState<'_>, scrolled: usize, at_ms: u64) -> io::Result<()> {
         let mut codes = String::new();
-        if at_ms == 0 || stage.card != self.card {
-            // No cursor, nothing on the screen.
+        if at_ms == 0 || screen.card != self.card {
+            // Hide the cursor and clear the screen.
             codes.push_str("\u{1b}[?25l\u{1b}[r\u{1b}[0m\u{1b}[2J");
             self.drawn.fill(None);
-            self.card.clone_from(&stage.card);
+            self.card.clone_from(&screen.card);
         }
         if let Some(card) = self.card.clone() {
             self.write_card(&mut codes, &card);
         } else {
             self.scroll(&mut codes, scrolled);
-            self.write(&mut codes, 0, &stage.bar());
+            self.write_row(&mut codes, 0, &screen.bar());
             for at in 0..self.rows {
-                let (cells, ground) = stage.row(at);
-                let row = Row {
+                let (cells, background) = screen.row(at);
+                let row = ScreenRow {
                     cells: cells.to_vec(),
-                    ground,
+                    background,
                 };
-                self.write(&mut codes, at + ABOVE, &row);
+                self.write_row(&mut codes, at + ABOVE, &row);
             }
-            self.write(&mut codes, self.rows + ABOVE, &stage.caption());
+            self.write_row(&mut codes, self.rows + ABOVE, &screen.caption());
         }
         match codes.is_empty() {
             true => Ok(()),
-            false => self.event(at_ms, "o", &codes),
+            false => self.write_event(at_ms, "o", &codes),
         }
     }
 
     pub(crate) fn finish(&mut self, at_ms: u64) -> io::Result<()> {
-        self.event(at_ms, "o", "\u{1b}[r\u{1b}[0m\u{1b}[?25h")
+        self.write_event(at_ms, "o", "\u{1b}[r\u{1b}[0m\u{1b}[?25h")
     }
 
-    fn event(&mut self, at_ms: u64, kind: &str, data: &str) -> io::Result<()> {
+    fn write_event(&mut self, at_ms: u64, kind: &str, data: &str) -> io::Result<()> {
         let data = serde_json::Value::from(data);
         writeln!(self.out, "[{}.{:03}, \"{kind}\", {data}]", at_ms / 1_000, at_ms % 1_000)
     }
 
-    /// Moves the body up, as the terminal can do by itself.
+    /// Scrolls the body with a terminal command, which is shorter than writing the rows again.
     fn scroll(&mut self, codes: &mut String, rows: usize) {
         if rows == 0 || rows >= self.rows {
             return;
@@ -110,34 +110,34 @@ impl<'o> Cast<'o> {
         let body = &mut self.drawn[ABOVE..ABOVE + self.rows];
         body.rotate_left(rows);
         let kept = body.len() - rows;
-        body[kept..].fill(Some(Row::default()));
+        body[kept..].fill(Some(ScreenRow::default()));
     }
 
-    /// Writes a row, if it is another one than stands there.
-    fn write(&mut self, codes: &mut String, at: usize, row: &Row) {
-        let is_blank = self.drawn[at].is_none() && row.cells.is_empty() && row.ground == Ground::Page;
+    /// Writes a row if it differs from the one on the screen.
+    fn write_row(&mut self, codes: &mut String, at: usize, row: &ScreenRow) {
+        let is_blank = self.drawn[at].is_none() && row.cells.is_empty() && row.background == Background::Page;
         if self.drawn[at].as_ref() == Some(row) || is_blank {
             return;
         }
         codes.push_str(&format!("\u{1b}[{};1H", at + 1));
-        let mut pen = None;
+        let mut style = None;
         for cell in &row.cells {
-            let ground = cell.style.ground.unwrap_or(row.ground);
-            if pen != Some((cell.style, ground)) {
-                pen = Some((cell.style, ground));
-                self.push_pen(codes, cell.style, ground);
+            let background = cell.style.background.unwrap_or(row.background);
+            if style != Some((cell.style, background)) {
+                style = Some((cell.style, background));
+                self.push_style(codes, cell.style, background);
             }
             push_cell(codes, cell);
         }
-        self.push_pen(codes, Style::PLAIN, row.ground);
-        // The rest of the row, on its own ground.
+        self.push_style(codes, CellStyle::PLAIN, row.background);
+        // Fill the rest of the row with its background.
         if row.columns() < self.columns {
             codes.push_str("\u{1b}[K");
         }
         self.drawn[at] = Some(row.clone());
     }
 
-    fn push_pen(&self, codes: &mut String, style: Style, ground: Ground) {
+    fn push_style(&self, codes: &mut String, style: CellStyle, background: Background) {
         codes.push_str("\u{1b}[0");
         if style.is_bold {
             codes.push_str(";1");
@@ -148,38 +148,38 @@ impl<'o> Cast<'o> {
         let mut color = |code: u8, [red, green, blue]: Color| {
             codes.push_str(&format!(";{code};2;{red};{green};{blue}"));
         };
-        if style.ink != Ink::Plain || ground != Ground::Page {
-            color(38, self.theme.ink(style.ink, self.agent));
+        if style.color != TextColor::Plain || background != Background::Page {
+            color(38, self.theme.text_color(style.color, self.agent));
         }
-        if ground != Ground::Page {
-            color(48, self.theme.ground(ground));
+        if background != Background::Page {
+            color(48, self.theme.background_color(background));
         }
         codes.push('m');
     }
 
-    fn write_card(&mut self, codes: &mut String, card: &Card) {
+    fn write_card(&mut self, codes: &mut String, card: &TitleCard) {
         let lead = self.columns / 10;
-        let rows: Vec<&Row> = card.title.iter().chain([&EMPTY]).chain(&card.facts).collect();
+        let rows: Vec<&ScreenRow> = card.title.iter().chain([&EMPTY]).chain(&card.facts).collect();
         let top = (self.drawn.len().saturating_sub(rows.len())) / 2;
         for (at, row) in rows.into_iter().enumerate().take(self.drawn.len() - top) {
-            let mut cells = super::cells::of(&" ".repeat(lead), Style::PLAIN);
-            cells.extend(super::cells::cut(row.cells.clone(), self.columns - lead));
-            let row = Row {
+            let mut cells = super::cells::text_cells(&" ".repeat(lead), CellStyle::PLAIN);
+            cells.extend(super::cells::truncate(row.cells.clone(), self.columns - lead));
+            let row = ScreenRow {
                 cells,
-                ground: Ground::Page,
+                background: Background::Page,
             };
-            self.write(codes, top + at, &row);
+            self.write_row(codes, top + at, &row);
         }
     }
 }
 
-static EMPTY: Row = Row {
+static EMPTY: ScreenRow = ScreenRow {
     cells: Vec::new(),
-    ground: Ground::Page,
+    background: Background::Page,
 };
 
-/// A sign and its marks: never one that a terminal obeys.
+/// Appends a character and its marks, but never a control character.
 fn push_cell(codes: &mut String, cell: &Cell) {
-    let signs = std::iter::once(cell.sign).chain(cell.marks);
-    codes.extend(signs.filter(|sign| !sign.is_control()));
+    let characters = std::iter::once(cell.character).chain(cell.marks);
+    codes.extend(characters.filter(|character| !character.is_control()));
 }

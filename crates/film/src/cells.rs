@@ -1,35 +1,35 @@
-//! Text as cells: what takes one column, what takes two, what cannot be seen and is made visible.
+//! Converts text to cells: characters of one or two columns, with invisible ones made visible.
 //!
-//! Everything that a log says becomes cells here and nowhere else. A control character never does: a sign stands for it.
+//! All text of a log becomes cells here. A control character never becomes a cell; a visible symbol replaces it.
 
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use super::scene::{Cell, Ground, Ink, Row, Style};
+use super::scene::{Background, Cell, CellStyle, ScreenRow, TextColor};
 use render::ansi;
-use render::escape::reveal;
+use render::escape::show_invisible;
 
-/// A tab goes to the next multiple of this.
+/// A tab advances to the next multiple of this.
 const TAB_COLUMNS: usize = 4;
-/// Nobody sees more of one line than this.
+/// Longer lines are cut, because a film never shows more of one line.
 const LINE_CHARS_MAX: usize = 6_000;
 
-/// How a long line goes on in the next row.
+/// How a long line is wrapped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wrap {
-    /// Between words, where there are some.
+    /// Between words, if possible.
     Words,
-    /// Wherever the row ends.
+    /// At the end of the row.
     Anywhere,
 }
 
-/// Appends a text that stands on one line.
-pub(crate) fn push(cells: &mut Vec<Cell>, text: &str, style: Style) {
+/// Appends a single-line text.
+pub(crate) fn push_text(cells: &mut Vec<Cell>, text: &str, style: CellStyle) {
     let cut = text.char_indices().nth(LINE_CHARS_MAX).map_or(text.len(), |(at, _)| at);
     let mut columns: usize = cells.iter().map(|cell| usize::from(cell.columns)).sum();
-    for cluster in reveal(&text[..cut]).graphemes(true) {
+    for cluster in show_invisible(&text[..cut]).graphemes(true) {
         let before = cells.len();
         match cluster {
             "\n" | "\r\n" => {}
@@ -45,37 +45,37 @@ pub(crate) fn push(cells: &mut Vec<Cell>, text: &str, style: Style) {
             .sum::<usize>();
     }
     if cut < text.len() {
-        cells.push(cell('…', 1, Style::DIM));
+        cells.push(cell('…', 1, CellStyle::DIM));
     }
 }
 
-/// The cells of a text on one line.
-pub(crate) fn of(text: &str, style: Style) -> Vec<Cell> {
+/// Returns the cells of a single-line text.
+pub(crate) fn text_cells(text: &str, style: CellStyle) -> Vec<Cell> {
     let mut cells = Vec::new();
-    push(&mut cells, text, style);
+    push_text(&mut cells, text, style);
     cells
 }
 
-fn cell(sign: char, columns: u8, style: Style) -> Cell {
+fn cell(character: char, columns: u8, style: CellStyle) -> Cell {
     Cell {
-        sign,
+        character,
         marks: ['\0'; 2],
         columns,
         style,
     }
 }
 
-/// One character as people see it. Of a sequence of emoji its first one stands for all.
-fn push_cluster(cells: &mut Vec<Cell>, cluster: &str, style: Style) {
+/// Appends one grapheme cluster. A sequence of emoji is represented by its first one.
+fn push_cluster(cells: &mut Vec<Cell>, cluster: &str, style: CellStyle) {
     let Some(first) = cluster.chars().next() else { return };
     if let Some(letter) = flag_letter(first) {
-        // A flag is told by the two letters of its country.
+        // A flag is shown as the two letters of its country code, because no font here has flags.
         let letters = std::iter::once(letter).chain(cluster.chars().skip(1).filter_map(flag_letter));
         cells.extend(letters.take(2).map(|letter| {
             cell(
                 letter,
                 1,
-                Style {
+                CellStyle {
                     is_underlined: true,
                     ..style
                 },
@@ -86,7 +86,7 @@ fn push_cluster(cells: &mut Vec<Cell>, cluster: &str, style: Style) {
     let mut marks = ['\0'; 2];
     let is_single = first.len_utf8() == cluster.len();
     let mut chars = cluster.nfc().take(8);
-    let (sign, rest) = if is_single {
+    let (character, rest) = if is_single {
         (first, None)
     } else {
         (chars.next().unwrap_or(first), Some(chars))
@@ -98,28 +98,32 @@ fn push_cluster(cells: &mut Vec<Cell>, cluster: &str, style: Style) {
     for (place, mark) in marks.iter_mut().zip(extra) {
         *place = mark;
     }
-    let width = if sign.width().unwrap_or(0) == 0 {
+    let width = if character.width().unwrap_or(0) == 0 {
         0
     } else {
         cluster.width().clamp(1, 2)
     };
     match width {
-        0 if is_combining_mark(sign) && !is_selector(sign) => cells.push(Cell {
-            marks: [sign, marks[0]],
+        0 if is_combining_mark(character) && !is_selector(character) => cells.push(Cell {
+            marks: [character, marks[0]],
             ..cell('◌', 1, style)
         }),
         0 => {
-            let told = format!("⟨U+{:04X}⟩", u32::from(sign));
-            cells.extend(told.chars().map(|sign| cell(sign, 1, Style::of(Ink::Warn))));
+            let code_point = format!("⟨U+{:04X}⟩", u32::from(character));
+            cells.extend(
+                code_point
+                    .chars()
+                    .map(|character| cell(character, 1, CellStyle::new(TextColor::Warn))),
+            );
         }
         width => cells.push(Cell {
             marks,
-            ..cell(sign, if width == 2 { 2 } else { 1 }, style)
+            ..cell(character, if width == 2 { 2 } else { 1 }, style)
         }),
     }
 }
 
-/// Whether a character only says how the one before it is drawn.
+/// Whether a character is a variation selector.
 fn is_selector(c: char) -> bool {
     matches!(c, '\u{fe00}'..='\u{fe0f}' | '\u{e0100}'..='\u{e01ef}')
 }
@@ -129,7 +133,7 @@ fn flag_letter(c: char) -> Option<char> {
     char::from_u32(u32::from('A') + at)
 }
 
-/// Cells as rows of at most so many columns. Rows after the first begin with so many blanks.
+/// Wraps cells into rows of at most `columns`. Rows after the first are indented.
 pub(crate) fn wrap(cells: &[Cell], columns: usize, how: Wrap, indent: usize) -> Vec<Vec<Cell>> {
     let columns = columns.max(4);
     let indent = indent.min(columns / 2);
@@ -137,13 +141,13 @@ pub(crate) fn wrap(cells: &[Cell], columns: usize, how: Wrap, indent: usize) -> 
     let mut rest = cells;
     loop {
         let lead = if rows.is_empty() { 0 } else { indent };
-        let mut row: Vec<Cell> = (0..lead).map(|_| cell(' ', 1, Style::PLAIN)).collect();
-        let fits = fitting(rest, columns - lead);
+        let mut row: Vec<Cell> = (0..lead).map(|_| cell(' ', 1, CellStyle::PLAIN)).collect();
+        let fits = fitting_cells(rest, columns - lead);
         let end = if fits == rest.len() || how == Wrap::Anywhere {
             fits
         } else {
-            // Behind the last blank that fits, unless that leaves most of the row empty.
-            let blank = rest[..=fits].iter().rposition(|cell| cell.sign == ' ');
+            // Break after the last space that fits, unless that leaves most of the row empty.
+            let blank = rest[..=fits].iter().rposition(|cell| cell.character == ' ');
             blank
                 .map(|at| at + 1)
                 .filter(|end| *end > fits / 3 && *end <= fits + 1)
@@ -153,7 +157,7 @@ pub(crate) fn wrap(cells: &[Cell], columns: usize, how: Wrap, indent: usize) -> 
         row.extend_from_slice(&rest[..end]);
         while row
             .last()
-            .is_some_and(|cell| cell.sign == ' ' && cell.style.ground.is_none())
+            .is_some_and(|cell| cell.character == ' ' && cell.style.background.is_none())
         {
             row.pop();
         }
@@ -165,8 +169,8 @@ pub(crate) fn wrap(cells: &[Cell], columns: usize, how: Wrap, indent: usize) -> 
     }
 }
 
-/// How many cells fit into so many columns.
-fn fitting(cells: &[Cell], columns: usize) -> usize {
+/// Returns how many cells fit into `columns`.
+fn fitting_cells(cells: &[Cell], columns: usize) -> usize {
     let mut taken = 0;
     let over = cells.iter().position(|cell| {
         taken += usize::from(cell.columns);
@@ -175,50 +179,50 @@ fn fitting(cells: &[Cell], columns: usize) -> usize {
     over.unwrap_or(cells.len())
 }
 
-/// Cells cut to so many columns, with a sign that there are more.
-pub(crate) fn cut(mut cells: Vec<Cell>, columns: usize) -> Vec<Cell> {
-    let fits = fitting(&cells, columns);
+/// Cuts cells to `columns`, ending with an ellipsis if some are missing.
+pub(crate) fn truncate(mut cells: Vec<Cell>, columns: usize) -> Vec<Cell> {
+    let fits = fitting_cells(&cells, columns);
     if fits < cells.len() {
-        cells.truncate(fitting(&cells, columns.saturating_sub(1)));
-        cells.push(cell('…', 1, Style::DIM));
+        cells.truncate(fitting_cells(&cells, columns.saturating_sub(1)));
+        cells.push(cell('…', 1, CellStyle::DIM));
     }
     cells
 }
 
-/// A row of cells at the left and others at the right, as wide as the screen.
-pub(crate) fn between(left: Vec<Cell>, right: Vec<Cell>, columns: usize, ground: Ground) -> Row {
+/// Returns a row with one text at the left edge and one at the right edge.
+pub(crate) fn justify(left: Vec<Cell>, right: Vec<Cell>, columns: usize, background: Background) -> ScreenRow {
     let wide = |cells: &[Cell]| cells.iter().map(|cell| usize::from(cell.columns)).sum::<usize>();
-    let right = cut(right, columns / 2);
-    let mut cells = cut(left, columns.saturating_sub(wide(&right) + 2));
+    let right = truncate(right, columns / 2);
+    let mut cells = truncate(left, columns.saturating_sub(wide(&right) + 2));
     let gap = columns.saturating_sub(wide(&cells) + wide(&right));
-    cells.extend((0..gap).map(|_| cell(' ', 1, Style::PLAIN)));
+    cells.extend((0..gap).map(|_| cell(' ', 1, CellStyle::PLAIN)));
     cells.extend(right);
-    Row { cells, ground }
+    ScreenRow { cells, background }
 }
 
-/// What a terminal was told, line by line, in its colours.
-pub(crate) fn of_terminal(text: &str) -> Vec<Vec<Cell>> {
+/// Converts terminal output to lines of coloured cells.
+pub(crate) fn terminal_cells(text: &str) -> Vec<Vec<Cell>> {
     let mut lines = vec![Vec::new()];
-    ansi::each_styled(text, |run, pen| {
-        let ink = match (pen.color, pen.is_faint) {
-            // Black on a coloured ground: ours are darker than a terminal's, or lighter.
-            (Some(0 | 8) | None, _) if pen.ground.is_some() => Ink::Plain,
-            (Some(color), _) => Ink::Ansi(color),
-            (None, true) => Ink::Faint,
-            (None, false) => Ink::Dim,
+    ansi::for_each_styled(text, |run, style| {
+        let color = match (style.color, style.is_faint) {
+            // Black or grey text on a coloured background would be unreadable, because our backgrounds are darker or lighter than a terminal's.
+            (Some(0 | 8) | None, _) if style.background.is_some() => TextColor::Plain,
+            (Some(color), _) => TextColor::Ansi(color),
+            (None, true) => TextColor::Faint,
+            (None, false) => TextColor::Dim,
         };
-        let style = Style {
-            ink,
-            ground: pen.ground.map(Ground::Ansi),
-            is_bold: pen.is_bold,
-            is_underlined: pen.is_underlined,
+        let style = CellStyle {
+            color,
+            background: style.background.map(Background::Ansi),
+            is_bold: style.is_bold,
+            is_underlined: style.is_underlined,
         };
         for (at, piece) in run.split('\n').enumerate() {
             if at > 0 {
                 lines.push(Vec::new());
             }
             if let Some(line) = lines.last_mut() {
-                push(line, piece, style);
+                push_text(line, piece, style);
             }
         }
     });
@@ -229,41 +233,41 @@ pub(crate) fn of_terminal(text: &str) -> Vec<Vec<Cell>> {
 mod tests {
     use super::*;
 
-    fn told(text: &str) -> String {
+    fn shown(text: &str) -> String {
         let word = |cell: &Cell| {
             let marks: String = cell.marks.iter().filter(|mark| **mark != '\0').collect();
-            format!("{}{marks}{}", cell.sign, if cell.columns == 2 { "²" } else { "" })
+            format!("{}{marks}{}", cell.character, if cell.columns == 2 { "²" } else { "" })
         };
-        of(text, Style::PLAIN).iter().map(word).collect()
+        text_cells(text, CellStyle::PLAIN).iter().map(word).collect()
     }
 
     #[test]
-    fn wide_characters_take_two_columns_and_sequences_one_place() {
-        assert_eq!(told("a漢é"), "a漢²é");
-        assert_eq!(told("e\u{301}"), "é");
-        assert_eq!(told("x\u{301}\u{302}\u{303}\u{304}"), "x\u{301}\u{302}");
-        assert_eq!(told("👨‍👩‍👧‍👦!"), "👨²!");
-        assert_eq!(told("🇩🇪"), "DE");
-        assert_eq!(told("✅⚠\u{fe0f}"), "✅²⚠²");
-        assert_eq!(told("한국"), "한²국²");
+    fn wide_characters_take_two_columns_and_sequences_one_cell() {
+        assert_eq!(shown("a漢é"), "a漢²é");
+        assert_eq!(shown("e\u{301}"), "é");
+        assert_eq!(shown("x\u{301}\u{302}\u{303}\u{304}"), "x\u{301}\u{302}");
+        assert_eq!(shown("👨‍👩‍👧‍👦!"), "👨²!");
+        assert_eq!(shown("🇩🇪"), "DE");
+        assert_eq!(shown("✅⚠\u{fe0f}"), "✅²⚠²");
+        assert_eq!(shown("한국"), "한²국²");
     }
 
     #[test]
-    fn what_cannot_be_seen_is_made_visible() {
-        assert_eq!(told("a\u{1b}[31m\u{0}\u{7}"), "a␛[31m␀␇");
-        assert_eq!(told("a\u{202e}b"), "a⟨U+202E⟩b");
-        assert_eq!(told("a\u{200b}b"), "a⟨U+200B⟩b");
-        assert_eq!(told("\u{301}"), "◌\u{301}");
-        assert_eq!(told(&format!("a{}", "\u{301}".repeat(10_000))), "á\u{301}\u{301}…");
-        assert_eq!(told("a\tb"), "a   b");
+    fn invisible_characters_are_made_visible() {
+        assert_eq!(shown("a\u{1b}[31m\u{0}\u{7}"), "a␛[31m␀␇");
+        assert_eq!(shown("a\u{202e}b"), "a⟨U+202E⟩b");
+        assert_eq!(shown("a\u{200b}b"), "a⟨U+200B⟩b");
+        assert_eq!(shown("\u{301}"), "◌\u{301}");
+        assert_eq!(shown(&format!("a{}", "\u{301}".repeat(10_000))), "á\u{301}\u{301}…");
+        assert_eq!(shown("a\tb"), "a   b");
     }
 
     #[test]
-    fn rows_end_between_words_and_never_inside_of_a_wide_character() {
+    fn rows_wrap_between_words_and_never_inside_a_wide_character() {
         let rows = |text: &str, columns, how| -> Vec<String> {
-            let rows = wrap(&of(text, Style::PLAIN), columns, how, 0);
+            let rows = wrap(&text_cells(text, CellStyle::PLAIN), columns, how, 0);
             rows.iter()
-                .map(|row| row.iter().map(|cell| cell.sign).collect())
+                .map(|row| row.iter().map(|cell| cell.character).collect())
                 .collect()
         };
         assert_eq!(rows("one two three", 8, Wrap::Words), ["one two", "three"]);
@@ -274,10 +278,10 @@ mod tests {
     }
 
     #[test]
-    fn colours_of_a_terminal_stay() {
-        let lines = of_terminal("\u{1b}[31mno\nyes\u{1b}[0m ok");
-        let inks: Vec<Ink> = lines.iter().flatten().map(|cell| cell.style.ink).collect();
-        assert_eq!(inks, [vec![Ink::Ansi(1); 5], vec![Ink::Dim; 3]].concat());
+    fn terminal_colours_are_kept() {
+        let lines = terminal_cells("\u{1b}[31mno\nyes\u{1b}[0m ok");
+        let inks: Vec<TextColor> = lines.iter().flatten().map(|cell| cell.style.color).collect();
+        assert_eq!(inks, [vec![TextColor::Ansi(1); 5], vec![TextColor::Dim; 3]].concat());
         assert_eq!(lines.len(), 2);
     }
 }

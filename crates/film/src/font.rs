@@ -1,7 +1,7 @@
-//! Signs as shades of points. The fonts lie in this program: the same text looks the same on every machine.
+//! Draws characters as coverage masks. The fonts are compiled in, so that text looks the same on every machine.
 //!
-//! A cell holds one sign, so nothing is shaped: letters do not join, and of a sequence of emoji the first one is drawn. What
-//! no font has is a box with its number; some signs that fonts lack are drawn here.
+//! There is no text shaping: letters do not join, and only the first emoji of a sequence is drawn. A character that no font has is
+//! drawn as a box with its code point. Braille patterns and control pictures are drawn here.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -10,7 +10,7 @@ use ttf_parser::{Face, GlyphId, OutlineBuilder};
 use unicode_normalization::char::is_combining_mark;
 use zeno::{Command, Mask, Point};
 
-/// Which fonts are looked at for a sign, in an order of its own: the usual two, symbols, emoji, Chinese and Japanese, Korean.
+/// The fonts: regular, bold, symbols, emoji, Chinese and Japanese, Korean. The order of the search depends on the character.
 const FILES: [&[u8]; 6] = [
     include_bytes!("../fonts/JetBrainsMono-Regular.ttf"),
     include_bytes!("../fonts/JetBrainsMono-Bold.ttf"),
@@ -25,10 +25,10 @@ const SYMBOLS: usize = 2;
 const EMOJI: usize = 3;
 const EASTERN: usize = 4;
 const KOREAN: usize = 5;
-/// So many drawn signs are remembered.
+/// The maximum size of the glyph cache.
 const KNOWN_MAX: usize = 8_000;
 
-/// How large cells are, in points of a picture.
+/// The size of a cell in pixels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct CellSize {
     pub(crate) width: usize,
@@ -36,7 +36,7 @@ pub(crate) struct CellSize {
 }
 
 impl CellSize {
-    /// The height of letters, as fonts count it.
+    /// Returns the font size.
     fn em(self) -> f32 {
         self.height as f32 * 0.75
     }
@@ -46,7 +46,7 @@ impl CellSize {
     }
 }
 
-/// The shades of a sign, and where they stand in its cell.
+/// The coverage mask of a character and its position in the cell.
 #[derive(Debug, Default)]
 pub(crate) struct Glyph {
     pub(crate) left: i32,
@@ -57,13 +57,13 @@ pub(crate) struct Glyph {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Key {
-    sign: char,
+    character: char,
     is_bold: bool,
     columns: u8,
     cell: CellSize,
 }
 
-/// All fonts, and the signs that were drawn already.
+/// The fonts and a cache of drawn glyphs.
 pub(crate) struct Fonts {
     faces: Vec<Face<'static>>,
     known: HashMap<Key, Rc<Glyph>>,
@@ -78,9 +78,9 @@ impl Fonts {
         }
     }
 
-    pub(crate) fn glyph(&mut self, sign: char, is_bold: bool, columns: u8, cell: CellSize) -> Rc<Glyph> {
+    pub(crate) fn glyph(&mut self, character: char, is_bold: bool, columns: u8, cell: CellSize) -> Rc<Glyph> {
         let key = Key {
-            sign,
+            character,
             is_bold,
             columns,
             cell,
@@ -100,15 +100,15 @@ impl Fonts {
         let mut path = Path::default();
         let cell = key.cell;
         let width = cell.width as f32 * f32::from(key.columns);
-        match key.sign {
+        match key.character {
             ' ' | '\u{a0}' | '\u{3000}' => {}
-            '\u{2800}'..='\u{28ff}' => braille(&mut path, u32::from(key.sign) - 0x2800, cell),
-            '\u{2400}'..='\u{2421}' => self.control(&mut path, u32::from(key.sign) - 0x2400, cell),
-            sign => match self.find(alias(sign), key) {
+            '\u{2800}'..='\u{28ff}' => braille(&mut path, u32::from(key.character) - 0x2800, cell),
+            '\u{2400}'..='\u{2421}' => self.control(&mut path, u32::from(key.character) - 0x2400, cell),
+            character => match self.find(alias(character), key) {
                 Some((face, id)) => self.letter(&mut path, face, id, width, cell),
-                // A mark that no font has is better left out than drawn over its letter.
-                None if is_combining_mark(sign) => {}
-                None => self.unknown(&mut path, sign, width, cell),
+                // A box would hide the letter that the mark belongs to.
+                None if is_combining_mark(character) => {}
+                None => self.unknown(&mut path, character, width, cell),
             },
         }
         if path.commands.is_empty() {
@@ -123,8 +123,8 @@ impl Fonts {
         }
     }
 
-    /// The font that has a sign.
-    fn find(&self, sign: char, key: Key) -> Option<(usize, GlyphId)> {
+    /// Returns the first font that has a character, and its glyph.
+    fn find(&self, character: char, key: Key) -> Option<(usize, GlyphId)> {
         let usual = if key.is_bold { BOLD } else { REGULAR };
         let order = match key.columns {
             2 => [EMOJI, EASTERN, KOREAN, usual, SYMBOLS],
@@ -132,15 +132,15 @@ impl Fonts {
         };
         order
             .into_iter()
-            .find_map(|face| Some((face, self.faces[face].glyph_index(sign)?)))
+            .find_map(|face| Some((face, self.faces[face].glyph_index(character)?)))
     }
 
-    /// A sign of a font, in the middle of its cell and not wider than it.
+    /// Draws a glyph, centred in its cell and not wider than it.
     fn letter(&self, path: &mut Path, face: usize, id: GlyphId, width: f32, cell: CellSize) {
         let font = &self.faces[face];
         let units = f32::from(font.units_per_em());
         let advance = f32::from(font.glyph_hor_advance(id).unwrap_or(0)) / units;
-        // Signs that fill a square are as wide as their two columns.
+        // East Asian characters fill their two columns.
         let mut em = match face {
             EASTERN | KOREAN => (width * 0.94).min(cell.height as f32 * 0.86),
             _ => cell.em(),
@@ -148,7 +148,7 @@ impl Fonts {
         if advance * em > width * 1.02 {
             em = width / advance;
         }
-        // Marks have no width of their own: they stand where the font puts them.
+        // A combining mark has no advance width; the font positions it relative to the end of the cell.
         let shift = if advance > 0.0 {
             (width - advance * em) / 2.0
         } else {
@@ -157,7 +157,7 @@ impl Fonts {
         path.scale = em / units;
         path.x = shift;
         path.y = match face {
-            // Their signs stand lower than letters do.
+            // The glyphs of this font sit lower than letters.
             EMOJI => cell.baseline() - em * 0.02,
             EASTERN | KOREAN => cell.baseline() + em * 0.02,
             _ => cell.baseline(),
@@ -165,7 +165,7 @@ impl Fonts {
         font.outline_glyph(id, path);
     }
 
-    /// A box with the letter that stands for a control character.
+    /// Draws a control character as a box with its caret-notation letter.
     fn control(&self, path: &mut Path, code: u32, cell: CellSize) {
         let letter = match code {
             0x20 | 0x21 => '?',
@@ -175,10 +175,10 @@ impl Fonts {
         self.small(path, letter, 0.14, 0.5, 0.72, cell);
     }
 
-    /// A box with the number of a sign that no font has.
-    fn unknown(&self, path: &mut Path, sign: char, width: f32, cell: CellSize) {
+    /// Draws a box with the code point of a character that no font has.
+    fn unknown(&self, path: &mut Path, character: char, width: f32, cell: CellSize) {
         frame(path, width, cell);
-        let digits = format!("{:04X}", u32::from(sign));
+        let digits = format!("{:04X}", u32::from(character));
         let digits: Vec<char> = digits.chars().rev().take(4).collect();
         let places = [(0.52, 0.78), (0.1, 0.78), (0.52, 0.46), (0.1, 0.46)];
         for (digit, (x, y)) in digits.into_iter().zip(places) {
@@ -186,7 +186,7 @@ impl Fonts {
         }
     }
 
-    /// A small letter at a place of a cell, all in parts of its size.
+    /// Draws a small letter. Position and size are fractions of the cell.
     fn small(&self, path: &mut Path, letter: char, x: f32, size: f32, y: f32, cell: CellSize) {
         if let Some(id) = self.faces[REGULAR].glyph_index(letter) {
             path.scale = cell.em() * size / f32::from(self.faces[REGULAR].units_per_em()) * 1.25;
@@ -196,19 +196,19 @@ impl Fonts {
     }
 }
 
-/// Signs that look like others which fonts have.
-fn alias(sign: char) -> char {
-    match sign {
+/// Replaces a character that no font has by a similar one.
+fn alias(character: char) -> char {
+    match character {
         '⎿' => '└',
         '⏺' => '●',
         '⏵' => '▶',
         '⟨' => '‹',
         '⟩' => '›',
-        sign => sign,
+        character => character,
     }
 }
 
-/// The outline of a sign, in points.
+/// The outline of a character in pixels.
 #[derive(Default)]
 struct Path {
     commands: Vec<Command>,
@@ -222,7 +222,7 @@ impl Path {
         Point::new(self.x + x * self.scale, self.y - y * self.scale)
     }
 
-    /// A rectangle, in points; `is_hole` turns it round, so that it takes away.
+    /// Appends a rectangle in pixels. `is_hole` reverses its direction, so that it is cut out.
     fn rectangle(&mut self, (left, top): (f32, f32), (right, bottom): (f32, f32), is_hole: bool) {
         let mut corners = [(left, top), (right, top), (right, bottom), (left, bottom)];
         if is_hole {
@@ -264,7 +264,7 @@ impl OutlineBuilder for Path {
     }
 }
 
-/// An empty box.
+/// Draws an empty box.
 fn frame(path: &mut Path, width: f32, cell: CellSize) {
     let height = cell.height as f32;
     let line = (height / 24.0).max(1.0).floor();
@@ -273,7 +273,7 @@ fn frame(path: &mut Path, width: f32, cell: CellSize) {
     path.rectangle((left + line, top + line), (right - line, bottom - line), true);
 }
 
-/// The dots of a braille sign, which spinners and small pictures are made of.
+/// Draws a braille pattern, which spinners and charts consist of.
 fn braille(path: &mut Path, dots: u32, cell: CellSize) {
     const PLACES: [(f32, f32); 8] = [
         (0.0, 0.0),
@@ -302,9 +302,9 @@ mod tests {
     const CELL: CellSize = CellSize { width: 11, height: 24 };
 
     #[test]
-    fn every_script_that_is_promised_has_signs_of_its_own() {
+    fn every_promised_script_has_glyphs() {
         let fonts = Fonts::new();
-        for (sign, columns) in [
+        for (character, columns) in [
             ('a', 1),
             ('ß', 1),
             ('Ж', 1),
@@ -342,19 +342,19 @@ mod tests {
             ('\u{301}', 1),
         ] {
             let key = Key {
-                sign,
+                character,
                 is_bold: false,
                 columns,
                 cell: CELL,
             };
-            assert!(fonts.find(alias(sign), key).is_some(), "{sign}");
+            assert!(fonts.find(alias(character), key).is_some(), "{character}");
         }
     }
 
     #[test]
-    fn a_sign_stays_in_its_cell() {
+    fn a_glyph_stays_in_its_cell() {
         let mut fonts = Fonts::new();
-        for (sign, columns) in [
+        for (character, columns) in [
             ('M', 1),
             ('g', 1),
             ('漢', 2),
@@ -363,14 +363,14 @@ mod tests {
             ('␛', 1),
             ('⣿', 1),
         ] {
-            let glyph = fonts.glyph(sign, false, columns, CELL);
+            let glyph = fonts.glyph(character, false, columns, CELL);
             let right = glyph.left + i32::try_from(glyph.width).unwrap();
             assert!(
                 glyph.left >= -1 && right <= 11 * i32::from(columns) + 1,
-                "{sign}: {} {right}",
+                "{character}: {} {right}",
                 glyph.left
             );
-            assert!(glyph.shades.iter().any(|shade| *shade > 128), "{sign}");
+            assert!(glyph.shades.iter().any(|shade| *shade > 128), "{character}");
         }
     }
 }

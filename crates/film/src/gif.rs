@@ -1,4 +1,4 @@
-//! A film as an animated GIF: for pages that show nothing else. A frame holds only the lines and columns that changed.
+//! Writes an animated GIF, for sites that embed no video. A frame contains only the rectangle that changed.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -6,34 +6,34 @@ use std::io::{self, Write};
 use gif::{Encoder, Frame, Repeat};
 use transcript::Agent;
 
-use super::draw::Layout;
-use super::scene::{Ground, Ink};
+use super::draw::FrameLayout;
+use super::scene::{Background, TextColor};
 use super::theme::{Color, Theme};
 
-/// Letters fade into what they stand on by so many steps.
-const STEPS: i32 = 6;
-/// A delay is told in hundredths of a second, and in two bytes.
+/// Number of shades between a text colour and its background.
+const FADE_STEPS: i32 = 6;
+/// A delay is two bytes, in hundredths of a second.
 const DELAY_MAX: u64 = 60_000;
 
-/// A GIF in the making.
-pub(crate) struct Gif<W: Write> {
+/// Writes a GIF frame by frame.
+pub(crate) struct GifWriter<W: Write> {
     encoder: Encoder<W>,
-    layout: Layout,
+    layout: FrameLayout,
     palette: Vec<Color>,
-    /// The nearest colour of the palette by the upper five bits of each part, as far as it was asked for.
+    /// A cache of the nearest palette colour, indexed by the upper five bits of red, green and blue.
     nearest: Vec<Option<u8>>,
     shown: Vec<Color>,
-    /// The frame that waits for its end: what it holds, and since when it is shown.
+    /// The last frame and its start time. It is written when the next frame starts, because only then its delay is known.
     waiting: Option<(Frame<'static>, u64)>,
 }
 
-impl<W: Write> Gif<W> {
-    pub(crate) fn new(out: W, layout: Layout, theme: Theme, agent: Agent) -> io::Result<Self> {
+impl<W: Write> GifWriter<W> {
+    pub(crate) fn new(out: W, layout: FrameLayout, theme: Theme, agent: Agent) -> io::Result<Self> {
         let palette = palette(theme, agent);
         let bytes: Vec<u8> = palette.iter().flatten().copied().collect();
         let side = |side: usize| u16::try_from(side).unwrap_or(u16::MAX);
-        let mut encoder = Encoder::new(out, side(layout.width), side(layout.height), &bytes).map_err(told)?;
-        encoder.set_repeat(Repeat::Infinite).map_err(told)?;
+        let mut encoder = Encoder::new(out, side(layout.width), side(layout.height), &bytes).map_err(io_error)?;
+        encoder.set_repeat(Repeat::Infinite).map_err(io_error)?;
         Ok(Self {
             encoder,
             layout,
@@ -44,11 +44,11 @@ impl<W: Write> Gif<W> {
         })
     }
 
-    /// What is seen from a time on.
-    pub(crate) fn picture(&mut self, points: &[Color], at_ms: u64) -> io::Result<()> {
+    /// Shows `pixels` from `at_ms` on.
+    pub(crate) fn write_frame(&mut self, pixels: &[Color], at_ms: u64) -> io::Result<()> {
         let width = self.layout.width;
         let is_first = self.shown.is_empty();
-        let differs = |line: usize| self.shown[line * width..][..width] != points[line * width..][..width];
+        let differs = |line: usize| self.shown[line * width..][..width] != pixels[line * width..][..width];
         let lines = 0..self.layout.height;
         let top = if is_first {
             Some(0)
@@ -62,7 +62,7 @@ impl<W: Write> Gif<W> {
             lines.rev().find(|line| differs(*line))
         };
         let bottom = bottom.map_or(self.layout.height, |line| line + 1);
-        let column_differs = |x: usize| (top..bottom).any(|y| self.shown[y * width + x] != points[y * width + x]);
+        let column_differs = |x: usize| (top..bottom).any(|y| self.shown[y * width + x] != pixels[y * width + x]);
         let (left, right) = match is_first {
             true => (0, width),
             false => {
@@ -73,11 +73,11 @@ impl<W: Write> Gif<W> {
         };
         let mut buffer = Vec::with_capacity((right - left) * (bottom - top));
         for line in top..bottom {
-            for point in &points[line * width + left..line * width + right] {
-                buffer.push(near(&mut self.nearest, &self.palette, *point));
+            for pixel in &pixels[line * width + left..line * width + right] {
+                buffer.push(nearest_color(&mut self.nearest, &self.palette, *pixel));
             }
         }
-        self.end(at_ms)?;
+        self.write_waiting(at_ms)?;
         let side = |side: usize| u16::try_from(side).unwrap_or(u16::MAX);
         let frame = Frame {
             left: side(left),
@@ -89,57 +89,57 @@ impl<W: Write> Gif<W> {
         };
         self.waiting = Some((frame, at_ms));
         self.shown.clear();
-        self.shown.extend_from_slice(points);
+        self.shown.extend_from_slice(pixels);
         Ok(())
     }
 
-    /// Ends the film.
+    /// Ends the animation.
     pub(crate) fn finish(mut self, at_ms: u64) -> io::Result<()> {
-        self.end(at_ms)?;
-        self.encoder.into_inner().map_err(told)?.flush()
+        self.write_waiting(at_ms)?;
+        self.encoder.into_inner().map_err(io_error)?.flush()
     }
 
-    /// Writes the frame that was shown until now.
-    fn end(&mut self, at_ms: u64) -> io::Result<()> {
+    /// Writes the last frame, which is shown until `at_ms`.
+    fn write_waiting(&mut self, at_ms: u64) -> io::Result<()> {
         let Some((mut frame, since_ms)) = self.waiting.take() else {
             return Ok(());
         };
-        // Times are rounded for themselves, so that a film does not get longer by them.
+        // Round start and end separately, so that rounding errors do not add up.
         let hundredths = (at_ms / 10).saturating_sub(since_ms / 10).clamp(1, DELAY_MAX);
         frame.delay = u16::try_from(hundredths).unwrap_or(u16::MAX);
-        self.encoder.write_frame(&frame).map_err(told)
+        self.encoder.write_frame(&frame).map_err(io_error)
     }
 }
 
-fn told(error: gif::EncodingError) -> io::Error {
+fn io_error(error: gif::EncodingError) -> io::Error {
     match error {
         gif::EncodingError::Io(error) => error,
         error => io::Error::other(error),
     }
 }
 
-/// The colours of a theme and what lies between them, the most needed ones first.
+/// Returns the colours of a theme and the shades between them, the most important ones first, because a palette has only 256 entries.
 fn palette(theme: Theme, agent: Agent) -> Vec<Color> {
-    let inks = [
-        Ink::Plain,
-        Ink::Dim,
-        Ink::Faint,
-        Ink::Human,
-        Ink::Agent,
-        Ink::Good,
-        Ink::Bad,
-        Ink::Warn,
-        Ink::Code,
+    let colors = [
+        TextColor::Plain,
+        TextColor::Dim,
+        TextColor::Faint,
+        TextColor::Human,
+        TextColor::Agent,
+        TextColor::Good,
+        TextColor::Bad,
+        TextColor::Warn,
+        TextColor::Code,
     ];
     let grounds = [
-        Ground::Page,
-        Ground::Bar,
-        Ground::Human,
-        Ground::Added,
-        Ground::Removed,
-        Ground::Good,
-        Ground::Bad,
-        Ground::Code,
+        Background::Page,
+        Background::Bar,
+        Background::Human,
+        Background::Added,
+        Background::Removed,
+        Background::Good,
+        Background::Bad,
+        Background::Code,
     ];
     let mut palette: Vec<Color> = Vec::new();
     let mut add = |color: Color| {
@@ -147,37 +147,39 @@ fn palette(theme: Theme, agent: Agent) -> Vec<Color> {
             palette.push(color);
         }
     };
-    grounds.into_iter().for_each(|ground| add(theme.ground(ground)));
-    add(theme.track());
-    let mut fade = |ink: Ink, ground: Ground| {
-        let (over, under) = (theme.ink(ink, agent), theme.ground(ground));
-        for step in 1..=STEPS {
+    grounds
+        .into_iter()
+        .for_each(|background| add(theme.background_color(background)));
+    add(theme.track_color());
+    let mut fade = |meaning: TextColor, background: Background| {
+        let (over, under) = (theme.text_color(meaning, agent), theme.background_color(background));
+        for step in 1..=FADE_STEPS {
             add(std::array::from_fn(|at| {
                 let (under, over) = (i32::from(under[at]), i32::from(over[at]));
-                u8::try_from(under + (over - under) * step / STEPS).unwrap_or(0)
+                u8::try_from(under + (over - under) * step / FADE_STEPS).unwrap_or(0)
             }));
         }
     };
-    inks.into_iter().for_each(|ink| fade(ink, Ground::Page));
-    for (ink, ground) in [
-        (Ink::Plain, Ground::Bar),
-        (Ink::Plain, Ground::Human),
-        (Ink::Plain, Ground::Added),
-        (Ink::Plain, Ground::Removed),
-        (Ink::Good, Ground::Good),
-        (Ink::Bad, Ground::Bad),
-        (Ink::Agent, Ground::Bar),
-        (Ink::Dim, Ground::Bar),
-        (Ink::Code, Ground::Code),
-        (Ink::Human, Ground::Human),
+    colors.into_iter().for_each(|meaning| fade(meaning, Background::Page));
+    for (meaning, background) in [
+        (TextColor::Plain, Background::Bar),
+        (TextColor::Plain, Background::Human),
+        (TextColor::Plain, Background::Added),
+        (TextColor::Plain, Background::Removed),
+        (TextColor::Good, Background::Good),
+        (TextColor::Bad, Background::Bad),
+        (TextColor::Agent, Background::Bar),
+        (TextColor::Dim, Background::Bar),
+        (TextColor::Code, Background::Code),
+        (TextColor::Human, Background::Human),
     ] {
-        fade(ink, ground);
+        fade(meaning, background);
     }
-    (0..16).for_each(|number| fade(Ink::Ansi(number), Ground::Page));
+    (0..16).for_each(|number| fade(TextColor::Ansi(number), Background::Page));
     palette
 }
 
-fn near(nearest: &mut [Option<u8>], palette: &[Color], [red, green, blue]: Color) -> u8 {
+fn nearest_color(nearest: &mut [Option<u8>], palette: &[Color], [red, green, blue]: Color) -> u8 {
     let key = usize::from(red >> 3) << 10 | usize::from(green >> 3) << 5 | usize::from(blue >> 3);
     *nearest[key].get_or_insert_with(|| {
         let off = |color: &Color| -> u32 {

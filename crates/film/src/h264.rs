@@ -1,28 +1,28 @@
-//! An encoder of H.264 for pictures of text: constrained baseline, the part that every player knows.
+//! An H.264 encoder for screen text, limited to the constrained baseline profile, which every player supports.
 //!
-//! A terminal hardly moves. A macroblock that did not change is skipped, one that only scrolled is taken from where it stood,
-//! and only what is new is written. So there is nothing to search for, a still picture costs a dozen bytes, and what was
-//! written once keeps its sharpness for as long as it stands. Integers alone, one thread, no clock: the same pictures give
-//! the same bytes on every machine. It knows nothing of films, files or text.
+//! Terminals change little. An unchanged macroblock is skipped, a scrolled one is copied with a motion vector, and only new content
+//! is intra-coded. No motion search is needed, a still frame takes a dozen bytes, and text stays sharp for as long as it is visible.
+//! The encoder uses integers, one thread and no clock, so the same frames give the same bytes on every machine. It knows nothing
+//! about films, files or text.
 
 mod bits;
 mod cavlc;
 mod intra;
 mod transform;
 
-use self::bits::Bits;
-use self::intra::MEAN;
-use self::transform::Coarseness;
+use self::bits::BitWriter;
+use self::intra::DC;
+use self::transform::QuantizationParameter;
 
-/// The types of units, with the mark that others refer to them.
-const UNIT_KEY: u8 = 0x65;
-const UNIT_NEXT: u8 = 0x41;
-const UNIT_SEQUENCE: u8 = 0x67;
-const UNIT_PICTURE: u8 = 0x68;
-/// How far a picture may scroll and still be taken from the one before: what every level that we name allows.
+/// NAL unit headers, including `nal_ref_idc`.
+const NAL_KEY_SLICE: u8 = 0x65;
+const NAL_SLICE: u8 = 0x41;
+const NAL_SEQUENCE_PARAMETERS: u8 = 0x67;
+const NAL_PICTURE_PARAMETERS: u8 = 0x68;
+/// The largest scroll distance that is coded as motion: the vertical vector range of the lowest level that we use.
 const SCROLL_MAX: i32 = 480;
 
-/// The brightness or a colour of a picture.
+/// The luma or one chroma plane of a frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Plane {
     pub(crate) width: usize,
@@ -50,8 +50,8 @@ impl Plane {
     }
 }
 
-/// A picture: brightness, and two colours of half its size. Whole macroblocks.
-pub(crate) fn blank(width: usize, height: usize) -> [Plane; 3] {
+/// Returns the planes of a black frame, padded to whole macroblocks. Chroma has half the resolution of luma.
+pub(crate) fn blank_planes(width: usize, height: usize) -> [Plane; 3] {
     let (width, height) = (width.next_multiple_of(16), height.next_multiple_of(16));
     [
         Plane::new(width, height),
@@ -60,14 +60,14 @@ pub(crate) fn blank(width: usize, height: usize) -> [Plane; 3] {
     ]
 }
 
-/// Numbers by the places of blocks.
+/// A number per 4×4 block.
 #[derive(Debug, Clone)]
-struct Grid {
+struct BlockGrid {
     columns: usize,
     numbers: Vec<u8>,
 }
 
-impl Grid {
+impl BlockGrid {
     fn new(columns: usize, rows: usize, number: u8) -> Self {
         Self {
             columns,
@@ -90,115 +90,116 @@ impl Grid {
     }
 }
 
-/// Encodes pictures one after the other.
+/// Encodes frames in display order.
 #[derive(Debug)]
-pub(crate) struct Encoder {
+pub(crate) struct H264Encoder {
     width: usize,
     height: usize,
     fps: u32,
-    coarseness: Coarseness,
-    /// What a decoder sees now, and what it saw before.
-    now: [Plane; 3],
-    last: [Plane; 3],
-    /// What was to be seen before.
+    qp: QuantizationParameter,
+    /// The current frame as a decoder reconstructs it.
+    current: [Plane; 3],
+    /// The previous frame as a decoder reconstructed it.
+    previous: [Plane; 3],
+    /// The previous frame before encoding, which tells whether content is unchanged.
     source: [Plane; 3],
-    /// How many numbers of each small block are not 0.
-    counts: [Grid; 3],
-    /// By which guess each small block was made.
-    modes: Grid,
-    /// How far each macroblock was taken from, in lines; none where it was written anew.
-    moves: Vec<Option<i32>>,
+    /// The number of non-zero coefficients of each 4×4 block.
+    coefficient_counts: [BlockGrid; 3],
+    /// The intra prediction mode of each 4×4 luma block.
+    modes: BlockGrid,
+    /// The vertical motion of each macroblock in lines, or `None` if it was intra-coded.
+    motions: Vec<Option<i32>>,
     frame_number: u32,
     key_number: u32,
 }
 
-impl Encoder {
-    /// `coarseness` is 0 for the finest picture and 51 for the coarsest.
-    pub(crate) fn new(width: usize, height: usize, fps: u32, coarseness: u8) -> Self {
-        let planes = blank(width, height);
+impl H264Encoder {
+    /// `qp` is the quantization parameter, from 0 for the best quality to 51 for the smallest size.
+    pub(crate) fn new(width: usize, height: usize, fps: u32, qp: u8) -> Self {
+        let planes = blank_planes(width, height);
         let (columns, rows) = (planes[0].width / 16, planes[0].height() / 16);
         Self {
             width,
             height,
             fps,
-            coarseness: Coarseness(coarseness.min(51)),
-            now: planes.clone(),
-            last: planes.clone(),
+            qp: QuantizationParameter(qp.min(51)),
+            current: planes.clone(),
+            previous: planes.clone(),
             source: planes,
-            counts: [
-                Grid::new(columns * 4, rows * 4, 0),
-                Grid::new(columns * 2, rows * 2, 0),
-                Grid::new(columns * 2, rows * 2, 0),
+            coefficient_counts: [
+                BlockGrid::new(columns * 4, rows * 4, 0),
+                BlockGrid::new(columns * 2, rows * 2, 0),
+                BlockGrid::new(columns * 2, rows * 2, 0),
             ],
-            modes: Grid::new(columns * 4, rows * 4, MEAN),
-            moves: vec![None; columns * rows],
+            modes: BlockGrid::new(columns * 4, rows * 4, DC),
+            motions: vec![None; columns * rows],
             frame_number: 0,
             key_number: 0,
         }
     }
 
     fn columns(&self) -> usize {
-        self.now[0].width / 16
+        self.current[0].width / 16
     }
 
     fn rows(&self) -> usize {
-        self.now[0].height() / 16
+        self.current[0].height() / 16
     }
 
-    /// A picture that stands alone.
-    pub(crate) fn key(&mut self, picture: &[Plane; 3]) -> Vec<u8> {
+    /// Encodes a key frame.
+    pub(crate) fn encode_key_frame(&mut self, frame: &[Plane; 3]) -> Vec<u8> {
         self.frame_number = 0;
-        let mut bits = self.slice(7);
+        let mut bits = self.slice_header(7);
         for row in 0..self.rows() {
             for column in 0..self.columns() {
-                self.reset(column, row, None);
-                self.intra(&mut bits, picture, column, row, 0);
+                self.reset_macroblock(column, row, None);
+                self.write_intra(&mut bits, frame, column, row, 0);
             }
         }
         self.key_number = (self.key_number + 1) % 16;
-        self.keep(picture);
-        bits.unit(UNIT_KEY)
+        self.store_source(frame);
+        bits.finish_nal_unit(NAL_KEY_SLICE)
     }
 
-    /// A picture that is told by its differences from the one before. `scrolled` is by how many lines some of it moved up.
-    pub(crate) fn next(&mut self, picture: &[Plane; 3], scrolled: usize) -> Vec<u8> {
+    /// Encodes a frame relative to the previous one. `scrolled` is the number of lines by which parts of it moved up.
+    pub(crate) fn encode_frame(&mut self, frame: &[Plane; 3], scrolled: usize) -> Vec<u8> {
         self.frame_number = (self.frame_number + 1) % 256;
         let scrolled = i32::try_from(scrolled)
             .ok()
             .filter(|lines| *lines <= SCROLL_MAX && lines % 2 == 0);
         for plane in 0..3 {
-            self.last[plane].bytes.copy_from_slice(&self.now[plane].bytes);
+            self.previous[plane].bytes.copy_from_slice(&self.current[plane].bytes);
         }
-        let mut bits = self.slice(5);
+        let mut bits = self.slice_header(5);
         let mut skipped = 0;
         for row in 0..self.rows() {
             for column in 0..self.columns() {
-                let skip = self.skip_move(column, row);
+                let skip = self.skip_motion(column, row);
                 let candidates = [Some(skip), Some(0), scrolled];
                 let found = candidates
                     .into_iter()
                     .flatten()
-                    .find(|lines| self.is_same(picture, column, row, *lines));
+                    .find(|lines| self.is_same(frame, column, row, *lines));
                 match found {
                     Some(lines) if lines == skip => {
                         skipped += 1;
-                        self.take(column, row, lines);
+                        self.copy_macroblock(column, row, lines);
                     }
                     Some(lines) => {
                         bits.ue(skipped);
                         skipped = 0;
                         bits.ue(0);
                         bits.se(0);
-                        bits.se((lines - self.expected_move(column, row)) * 4);
-                        // Nothing is lacking.
+                        bits.se((lines - self.predicted_motion(column, row)) * 4);
+                        // No residual.
                         bits.ue(0);
-                        self.take(column, row, lines);
+                        self.copy_macroblock(column, row, lines);
                     }
                     None => {
                         bits.ue(skipped);
                         skipped = 0;
-                        self.reset(column, row, None);
-                        self.intra(&mut bits, picture, column, row, 5);
+                        self.reset_macroblock(column, row, None);
+                        self.write_intra(&mut bits, frame, column, row, 5);
                     }
                 }
             }
@@ -206,26 +207,26 @@ impl Encoder {
         if skipped > 0 {
             bits.ue(skipped);
         }
-        self.keep(picture);
-        bits.unit(UNIT_NEXT)
+        self.store_source(frame);
+        bits.finish_nal_unit(NAL_SLICE)
     }
 
-    /// A picture in which nothing moved.
-    pub(crate) fn same(&mut self) -> Vec<u8> {
+    /// Encodes a frame that equals the previous one.
+    pub(crate) fn encode_unchanged_frame(&mut self) -> Vec<u8> {
         self.frame_number = (self.frame_number + 1) % 256;
-        let mut bits = self.slice(5);
-        bits.ue(u32::try_from(self.moves.len()).unwrap_or(u32::MAX));
-        bits.unit(UNIT_NEXT)
+        let mut bits = self.slice_header(5);
+        bits.ue(u32::try_from(self.motions.len()).unwrap_or(u32::MAX));
+        bits.finish_nal_unit(NAL_SLICE)
     }
 
-    fn keep(&mut self, picture: &[Plane; 3]) {
-        for (kept, plane) in self.source.iter_mut().zip(picture) {
+    fn store_source(&mut self, frame: &[Plane; 3]) {
+        for (kept, plane) in self.source.iter_mut().zip(frame) {
             kept.bytes.copy_from_slice(&plane.bytes);
         }
     }
 
-    /// Whether a macroblock looked the same so many lines further down.
-    fn is_same(&self, picture: &[Plane; 3], column: usize, row: usize, lines: i32) -> bool {
+    /// Whether a macroblock equals the previous frame `lines` further down.
+    fn is_same(&self, frame: &[Plane; 3], column: usize, row: usize, lines: i32) -> bool {
         (0..3).all(|plane| {
             let size = if plane == 0 { 16 } else { 8 };
             let lines = if plane == 0 { lines } else { lines / 2 };
@@ -235,50 +236,50 @@ impl Encoder {
             };
             from + size <= self.source[plane].height()
                 && (0..size)
-                    .all(|line| picture[plane].line(x, y + line, size) == self.source[plane].line(x, from + line, size))
+                    .all(|line| frame[plane].line(x, y + line, size) == self.source[plane].line(x, from + line, size))
         })
     }
 
-    /// Takes a macroblock from the picture before.
-    fn take(&mut self, column: usize, row: usize, lines: i32) {
-        self.reset(column, row, Some(lines));
+    /// Copies a macroblock from the previous frame.
+    fn copy_macroblock(&mut self, column: usize, row: usize, lines: i32) {
+        self.reset_macroblock(column, row, Some(lines));
         for plane in 0..3 {
             let size = if plane == 0 { 16 } else { 8 };
             let lines = if plane == 0 { lines } else { lines / 2 };
             let (x, y) = (column * size, row * size);
             let from = y.saturating_add_signed(lines as isize);
             for line in 0..size {
-                let to = (y + line) * self.now[plane].width + x;
-                let taken = self.last[plane].line(x, from + line, size);
-                self.now[plane].bytes[to..to + size].copy_from_slice(taken);
+                let to = (y + line) * self.current[plane].width + x;
+                let taken = self.previous[plane].line(x, from + line, size);
+                self.current[plane].bytes[to..to + size].copy_from_slice(taken);
             }
         }
     }
 
-    /// Forgets what was known of a macroblock's inside.
-    fn reset(&mut self, column: usize, row: usize, taken: Option<i32>) {
-        self.counts[0].fill(column * 4, row * 4, 4, 0);
-        self.counts[1].fill(column * 2, row * 2, 2, 0);
-        self.counts[2].fill(column * 2, row * 2, 2, 0);
-        self.modes.fill(column * 4, row * 4, 4, MEAN);
+    /// Clears the stored coefficients and modes of a macroblock.
+    fn reset_macroblock(&mut self, column: usize, row: usize, taken: Option<i32>) {
+        self.coefficient_counts[0].fill(column * 4, row * 4, 4, 0);
+        self.coefficient_counts[1].fill(column * 2, row * 2, 2, 0);
+        self.coefficient_counts[2].fill(column * 2, row * 2, 2, 0);
+        self.modes.fill(column * 4, row * 4, 4, DC);
         let columns = self.columns();
-        self.moves[row * columns + column] = taken;
+        self.motions[row * columns + column] = taken;
     }
 
-    /// How far a neighbour was taken from: none outside of the picture, `Some(None)` where it was written anew.
-    fn neighbour(&self, column: Option<usize>, row: Option<usize>) -> Option<Option<i32>> {
+    /// Returns the motion of a neighbour: `None` outside the frame, `Some(None)` if it was intra-coded.
+    fn neighbour_motion(&self, column: Option<usize>, row: Option<usize>) -> Option<Option<i32>> {
         let (column, row) = (column.filter(|column| *column < self.columns())?, row?);
-        Some(self.moves[row * self.columns() + column])
+        Some(self.motions[row * self.columns() + column])
     }
 
-    /// How far a decoder expects a macroblock to be taken from.
-    fn expected_move(&self, column: usize, row: usize) -> i32 {
+    /// Predicts the motion of a macroblock from its neighbours, as the standard prescribes (8.4.1.3).
+    fn predicted_motion(&self, column: usize, row: usize) -> i32 {
         let (left, above) = (column.checked_sub(1), row.checked_sub(1));
-        let beside = self.neighbour(left, Some(row));
-        let over = self.neighbour(Some(column), above);
+        let beside = self.neighbour_motion(left, Some(row));
+        let over = self.neighbour_motion(Some(column), above);
         let corner = self
-            .neighbour(Some(column + 1), above)
-            .or_else(|| self.neighbour(left, above));
+            .neighbour_motion(Some(column + 1), above)
+            .or_else(|| self.neighbour_motion(left, above));
         if over.is_none() && corner.is_none() {
             return beside.flatten().unwrap_or(0);
         }
@@ -294,48 +295,48 @@ impl Encoder {
         }
     }
 
-    /// How far a macroblock is taken from that is skipped.
-    fn skip_move(&self, column: usize, row: usize) -> i32 {
-        let beside = self.neighbour(column.checked_sub(1), Some(row));
-        let over = self.neighbour(Some(column), row.checked_sub(1));
+    /// Returns the motion of a skipped macroblock (8.4.1.1).
+    fn skip_motion(&self, column: usize, row: usize) -> i32 {
+        let beside = self.neighbour_motion(column.checked_sub(1), Some(row));
+        let over = self.neighbour_motion(Some(column), row.checked_sub(1));
         let rests = |side: Option<Option<i32>>| side.is_none_or(|taken| taken == Some(0));
         if rests(beside) || rests(over) {
             return 0;
         }
-        self.expected_move(column, row)
+        self.predicted_motion(column, row)
     }
 
-    /// The beginning of a slice that is a whole picture: 7 stands alone, 5 refers to the one before.
-    fn slice(&self, kind: u32) -> Bits {
+    /// Returns the header of a slice that contains a whole frame. `kind` is 7 for an I slice and 5 for a P slice.
+    fn slice_header(&self, kind: u32) -> BitWriter {
         let is_key = kind == 7;
-        let mut bits = Bits::default();
+        let mut bits = BitWriter::default();
         bits.ue(0);
         bits.ue(kind);
         bits.ue(0);
         bits.put(self.frame_number, 8);
         if is_key {
             bits.ue(self.key_number);
-            // Nothing is held back, nothing is kept for long.
+            // `no_output_of_prior_pics_flag` and `long_term_reference_flag`.
             bits.put(0, 2);
         } else {
-            // One picture is referred to, in its order, and goes when its time comes.
+            // No override of the reference count, no reordering, sliding window.
             bits.put(0, 3);
         }
         bits.se(0);
-        // No smoothing over the borders of blocks: it would blur what is only taken over.
+        // No deblocking filter, because it would blur copied text more with every frame.
         bits.ue(1);
         bits
     }
 
-    /// What a decoder has to know of all pictures.
-    pub(crate) fn sequence_unit(&self) -> Vec<u8> {
-        let mut bits = Bits::default();
-        // Constrained baseline.
+    /// Returns the sequence parameter set.
+    pub(crate) fn sequence_parameter_set(&self) -> Vec<u8> {
+        let mut bits = BitWriter::default();
+        // Constrained baseline profile.
         bits.put(66, 8);
         bits.put(0b1100_0000, 8);
         bits.put(u32::from(self.level()), 8);
         bits.ue(0);
-        // Eight bits count pictures, which are shown in the order in which they come, each referring to the one before.
+        // Frame numbers of eight bits, output order equal to decoding order, one reference frame.
         bits.ue(4);
         bits.ue(2);
         bits.ue(1);
@@ -345,25 +346,28 @@ impl Encoder {
         bits.ue(number(self.rows() - 1));
         bits.flag(true);
         bits.flag(true);
-        let (right, below) = (self.now[0].width - self.width, self.now[0].height() - self.height);
+        let (right, below) = (
+            self.current[0].width - self.width,
+            self.current[0].height() - self.height,
+        );
         bits.flag(right + below > 0);
         if right + below > 0 {
             for cut in [0, right / 2, 0, below / 2] {
                 bits.ue(number(cut));
             }
         }
-        self.usability(&mut bits);
-        bits.unit(UNIT_SEQUENCE)
+        self.write_vui(&mut bits);
+        bits.finish_nal_unit(NAL_SEQUENCE_PARAMETERS)
     }
 
-    /// How colours are meant, how fast pictures come, and that none has to wait for another.
-    fn usability(&self, bits: &mut Bits) {
+    /// Writes the video usability information: colours, frame rate, and no frame reordering.
+    fn write_vui(&self, bits: &mut BitWriter) {
         bits.flag(true);
-        // Square points, nothing of the picture hidden.
+        // Square pixels, no overscan.
         bits.flag(true);
         bits.put(1, 8);
         bits.flag(false);
-        // Colours of BT.709, with the narrow range that players expect.
+        // BT.709 colours in the limited range, which players expect.
         bits.flag(true);
         bits.put(5, 3);
         bits.flag(false);
@@ -374,7 +378,7 @@ impl Encoder {
         bits.put(1, 32);
         bits.put(self.fps * 2, 32);
         bits.flag(true);
-        // No models of buffers, no structure of pictures.
+        // No buffer models, no picture structure.
         bits.put(0, 3);
         bits.flag(true);
         bits.flag(true);
@@ -383,8 +387,8 @@ impl Encoder {
         }
     }
 
-    pub(crate) fn picture_unit(&self) -> Vec<u8> {
-        let mut bits = Bits::default();
+    pub(crate) fn picture_parameter_set(&self) -> Vec<u8> {
+        let mut bits = BitWriter::default();
         bits.ue(0);
         bits.ue(0);
         bits.put(0, 2);
@@ -392,15 +396,15 @@ impl Encoder {
         bits.ue(0);
         bits.ue(0);
         bits.put(0, 3);
-        bits.se(i32::from(self.coarseness.0) - 26);
+        bits.se(i32::from(self.qp.0) - 26);
         bits.se(0);
         bits.se(0);
-        // A slice says whether borders are smoothed.
+        // Each slice states whether it is deblocked.
         bits.put(0b100, 3);
-        bits.unit(UNIT_PICTURE)
+        bits.finish_nal_unit(NAL_PICTURE_PARAMETERS)
     }
 
-    /// The lowest level that allows pictures of this size at this pace, but none that allows less scrolling than we use.
+    /// Returns the lowest level that allows this frame size and rate, starting at the lowest whose vector range covers [`SCROLL_MAX`].
     pub(crate) fn level(&self) -> u8 {
         const LEVELS: [(u8, usize, usize); 8] = [
             (31, 3_600, 108_000),
@@ -413,8 +417,8 @@ impl Encoder {
             (62, 139_264, 16_711_680),
         ];
         let blocks = self.columns() * self.rows();
-        let pace = blocks * usize::try_from(self.fps).unwrap_or(1);
-        let fits = |(_, size, speed): &&(u8, usize, usize)| blocks <= *size && pace <= *speed;
+        let rate = blocks * usize::try_from(self.fps).unwrap_or(1);
+        let fits = |(_, size, speed): &&(u8, usize, usize)| blocks <= *size && rate <= *speed;
         LEVELS.iter().find(fits).map_or(62, |(level, ..)| *level)
     }
 }

@@ -1,49 +1,49 @@
-//! The file that pictures lie in: MP4, with one track of pictures and one of chapters.
+//! Writes the MP4 container: one video track and one chapter track.
 //!
-//! How long every table is, is known before the first picture is made: frames, key frames and chapters are planned. So there is
-//! room for the index at the beginning of the file, where players want it, and pictures are written as they come. Nothing in
-//! it tells when it was made. Chapters are told twice, as players know them either way: a track of texts, and a list.
+//! The number of frames, key frames and chapters is known before encoding starts, so space for the index is reserved at the start of
+//! the file, where players expect it, and frames are written as they are encoded. The file contains no creation time, so that it is
+//! reproducible. Chapters are written as a text track and as a list, because some players support only one of the two.
 
 use std::io::{self, Seek, SeekFrom, Write};
 
 use super::scene::Chapter;
 
-/// Players count in milliseconds, for all tracks but that of pictures.
-const MILLIS: u32 = 1_000;
-/// The list of chapters counts in this, and holds so many.
+/// The time unit of all tracks except video is a millisecond.
+const TICKS_PER_SECOND: u32 = 1_000;
+/// Ticks per millisecond in the chapter list, and its maximum length.
 const LIST_TICKS: u64 = 10_000;
 const LIST_MAX: usize = 255;
-/// No change of place or size, as a matrix.
+/// The identity transformation.
 const MATRIX: [u32; 9] = [0x1_0000, 0, 0, 0, 0x1_0000, 0, 0, 0, 0x4000_0000];
-const PICTURES: u32 = 1;
-const CHAPTERS: u32 = 2;
+const VIDEO_TRACK: u32 = 1;
+const CHAPTER_TRACK: u32 = 2;
 
-/// What is known of a film before it is made.
-pub(crate) struct Plan {
+/// What is known about a film before it is encoded.
+pub(crate) struct Mp4Plan {
     pub(crate) width: u32,
     pub(crate) height: u32,
     pub(crate) fps: u32,
     pub(crate) frames: u32,
     pub(crate) level: u8,
-    pub(crate) sequence: Vec<u8>,
-    pub(crate) picture: Vec<u8>,
-    pub(crate) keys: Vec<u32>,
+    pub(crate) sps: Vec<u8>,
+    pub(crate) pps: Vec<u8>,
+    pub(crate) key_frames: Vec<u32>,
     pub(crate) chapters: Vec<Chapter>,
     pub(crate) title: String,
 }
 
-impl Plan {
+impl Mp4Plan {
     fn duration_ms(&self) -> u32 {
-        let ms = u64::from(self.frames) * u64::from(MILLIS) / u64::from(self.fps);
+        let ms = u64::from(self.frames) * u64::from(TICKS_PER_SECOND) / u64::from(self.fps);
         u32::try_from(ms).unwrap_or(u32::MAX)
     }
 }
 
-/// A file in the making.
-pub(crate) struct Muxer<'o, W: Write + Seek> {
+/// Writes an MP4 file frame by frame.
+pub(crate) struct Mp4Muxer<'o, W: Write + Seek> {
     out: &'o mut W,
-    plan: Plan,
-    /// Where the index begins, and the pictures.
+    plan: Mp4Plan,
+    /// The offset of the index.
     index_at: u64,
     data_at: u64,
     texts_bytes: u64,
@@ -51,21 +51,25 @@ pub(crate) struct Muxer<'o, W: Write + Seek> {
     written: u64,
 }
 
-impl<'o, W: Write + Seek> Muxer<'o, W> {
-    pub(crate) fn new(out: &'o mut W, plan: Plan) -> io::Result<Self> {
-        let kind = boxed(b"ftyp", |out| {
+impl<'o, W: Write + Seek> Mp4Muxer<'o, W> {
+    pub(crate) fn new(out: &'o mut W, plan: Mp4Plan) -> io::Result<Self> {
+        let kind = mp4_box(b"ftyp", |out| {
             out.extend(b"isom");
-            number(out, 0x200);
+            push_u32(out, 0x200);
             out.extend(b"isomiso2avc1mp41");
         });
         out.write_all(&kind)?;
         let index_at = kind.len() as u64;
         let blank = vec![0; plan.frames as usize];
-        let texts: Vec<Vec<u8>> = plan.chapters.iter().map(|chapter| text(&chapter.title)).collect();
-        let length = index(&plan, &blank, 0)?.len();
+        let texts: Vec<Vec<u8>> = plan
+            .chapters
+            .iter()
+            .map(|chapter| chapter_sample(&chapter.title))
+            .collect();
+        let length = movie_index(&plan, &blank, 0)?.len();
         out.write_all(&vec![0; length])?;
-        // A size of its own, since it is known only at the end.
-        number_to(out, 1)?;
+        // The 64-bit size follows the name, because the size is known only at the end.
+        write_u32(out, 1)?;
         out.write_all(b"mdat")?;
         out.write_all(&[0; 8])?;
         let data_at = index_at + length as u64 + 16;
@@ -84,20 +88,20 @@ impl<'o, W: Write + Seek> Muxer<'o, W> {
         })
     }
 
-    /// One picture.
-    pub(crate) fn picture(&mut self, unit: &[u8]) -> io::Result<()> {
+    /// Writes one encoded frame.
+    pub(crate) fn write_frame(&mut self, unit: &[u8]) -> io::Result<()> {
         let length = u32::try_from(unit.len()).map_err(|_| too_long())?;
-        number_to(self.out, length)?;
+        write_u32(self.out, length)?;
         self.out.write_all(unit)?;
         self.sizes.push(length + 4);
         self.written += u64::from(length) + 4;
         Ok(())
     }
 
-    /// Writes the index; gives how long the file is.
+    /// Writes the index and returns the length of the file.
     pub(crate) fn finish(self) -> io::Result<u64> {
         debug_assert_eq!(self.sizes.len(), self.plan.frames as usize);
-        let index = index(&self.plan, &self.sizes, self.data_at)?;
+        let index = movie_index(&self.plan, &self.sizes, self.data_at)?;
         self.out.seek(SeekFrom::Start(self.index_at))?;
         self.out.write_all(&index)?;
         self.out.seek(SeekFrom::Start(self.data_at - 8))?;
@@ -109,23 +113,23 @@ impl<'o, W: Write + Seek> Muxer<'o, W> {
 }
 
 fn too_long() -> io::Error {
-    io::Error::other("the film is longer than its file can tell")
+    io::Error::other("the film is too long for an MP4 file")
 }
 
-fn number_to(out: &mut impl Write, number: u32) -> io::Result<()> {
+fn write_u32(out: &mut impl Write, number: u32) -> io::Result<()> {
     out.write_all(&number.to_be_bytes())
 }
 
-fn number(out: &mut Vec<u8>, number: u32) {
+fn push_u32(out: &mut Vec<u8>, number: u32) {
     out.extend(number.to_be_bytes());
 }
 
-fn short(out: &mut Vec<u8>, number: u16) {
+fn push_u16(out: &mut Vec<u8>, number: u16) {
     out.extend(number.to_be_bytes());
 }
 
-/// A box: its length, its name, what is in it.
-fn boxed(name: &[u8; 4], fill: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
+/// Returns an MP4 box: length, name, content.
+fn mp4_box(name: &[u8; 4], fill: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
     let mut out = vec![0; 4];
     out.extend(name);
     fill(&mut out);
@@ -134,116 +138,124 @@ fn boxed(name: &[u8; 4], fill: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
     out
 }
 
-/// A box with a version and flags.
-fn full(name: &[u8; 4], flags: u32, fill: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
-    boxed(name, |out| {
-        number(out, flags);
+/// Returns a full box, which starts with a version and flags.
+fn full_box(name: &[u8; 4], flags: u32, fill: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
+    mp4_box(name, |out| {
+        push_u32(out, flags);
         fill(out);
     })
 }
 
-/// A chapter's name as a track of texts holds it, with the note that it is UTF-8.
-fn text(title: &str) -> Vec<u8> {
+/// Returns a chapter title as a sample of the text track, marked as UTF-8.
+fn chapter_sample(title: &str) -> Vec<u8> {
     let title = title.as_bytes();
     let mut out = Vec::with_capacity(title.len() + 14);
-    short(&mut out, u16::try_from(title.len()).unwrap_or(u16::MAX));
+    push_u16(&mut out, u16::try_from(title.len()).unwrap_or(u16::MAX));
     out.extend(&title[..title.len().min(usize::from(u16::MAX))]);
-    out.extend(boxed(b"encd", |out| number(out, 0x100)));
+    out.extend(mp4_box(b"encd", |out| push_u32(out, 0x100)));
     out
 }
 
-/// The index of a film: where each picture lies, and when it is shown.
-fn index(plan: &Plan, sizes: &[u32], data_at: u64) -> io::Result<Vec<u8>> {
+/// Returns the index (`moov`): the offset and the time of each frame.
+fn movie_index(plan: &Mp4Plan, sizes: &[u32], data_at: u64) -> io::Result<Vec<u8>> {
     let texts: Vec<u32> = plan
         .chapters
         .iter()
-        .map(|chapter| u32::try_from(text(&chapter.title).len()).unwrap_or(u32::MAX))
+        .map(|chapter| u32::try_from(chapter_sample(&chapter.title).len()).unwrap_or(u32::MAX))
         .collect();
     let texts_bytes: u64 = texts.iter().map(|size| u64::from(*size)).sum();
-    let places = places(sizes, data_at + texts_bytes, plan.fps)?;
+    let chunk_offsets = chunk_offsets(sizes, data_at + texts_bytes, plan.fps)?;
     let texts_at = u32::try_from(data_at).map_err(|_| too_long())?;
-    Ok(boxed(b"moov", |out| {
-        out.extend(movie(plan));
-        out.extend(boxed(b"trak", |out| {
-            out.extend(track(plan, PICTURES));
-            out.extend(boxed(b"tref", |out| {
-                out.extend(boxed(b"chap", |out| number(out, CHAPTERS)))
+    Ok(mp4_box(b"moov", |out| {
+        out.extend(movie_header(plan));
+        out.extend(mp4_box(b"trak", |out| {
+            out.extend(track_header(plan, VIDEO_TRACK));
+            out.extend(mp4_box(b"tref", |out| {
+                out.extend(mp4_box(b"chap", |out| push_u32(out, CHAPTER_TRACK)))
             }));
-            let table = pictures(plan, sizes, &places);
+            let table = video_table(plan, sizes, &chunk_offsets);
             out.extend(media(
                 b"vide",
                 plan.fps,
                 plan.frames,
-                full(b"vmhd", 1, |out| out.extend([0; 8])),
+                full_box(b"vmhd", 1, |out| out.extend([0; 8])),
                 table,
             ));
         }));
-        out.extend(boxed(b"trak", |out| {
-            out.extend(track(plan, CHAPTERS));
-            let table = chapters(plan, &texts, texts_at);
-            out.extend(media(b"text", MILLIS, plan.duration_ms(), plain_header(), table));
+        out.extend(mp4_box(b"trak", |out| {
+            out.extend(track_header(plan, CHAPTER_TRACK));
+            let table = chapter_table(plan, &texts, texts_at);
+            out.extend(media(
+                b"text",
+                TICKS_PER_SECOND,
+                plan.duration_ms(),
+                plain_header(),
+                table,
+            ));
         }));
-        out.extend(told(plan));
+        out.extend(user_data(plan));
     }))
 }
 
-/// Where each second of pictures begins.
-fn places(sizes: &[u32], mut at: u64, fps: u32) -> io::Result<Vec<u32>> {
-    let mut places = Vec::new();
+/// Returns the offset of each chunk. A chunk is one second of video.
+fn chunk_offsets(sizes: &[u32], mut at: u64, fps: u32) -> io::Result<Vec<u32>> {
+    let mut chunk_offsets = Vec::new();
     for second in sizes.chunks(fps as usize) {
-        places.push(u32::try_from(at).map_err(|_| too_long())?);
+        chunk_offsets.push(u32::try_from(at).map_err(|_| too_long())?);
         at += second.iter().map(|size| u64::from(*size)).sum::<u64>();
     }
-    Ok(places)
+    Ok(chunk_offsets)
 }
 
-fn movie(plan: &Plan) -> Vec<u8> {
-    full(b"mvhd", 0, |out| {
-        for value in [0, 0, MILLIS, plan.duration_ms(), 0x1_0000] {
-            number(out, value);
+fn movie_header(plan: &Mp4Plan) -> Vec<u8> {
+    full_box(b"mvhd", 0, |out| {
+        for value in [0, 0, TICKS_PER_SECOND, plan.duration_ms(), 0x1_0000] {
+            push_u32(out, value);
         }
-        short(out, 0x100);
+        push_u16(out, 0x100);
         out.extend([0; 10]);
-        MATRIX.into_iter().for_each(|value| number(out, value));
+        MATRIX.into_iter().for_each(|value| push_u32(out, value));
         out.extend([0; 24]);
-        number(out, CHAPTERS + 1);
+        push_u32(out, CHAPTER_TRACK + 1);
     })
 }
 
-fn track(plan: &Plan, id: u32) -> Vec<u8> {
-    let is_seen = id == PICTURES;
-    // Enabled and part of the film, or neither: texts of chapters are nothing to look at.
-    full(b"tkhd", if is_seen { 3 } else { 0 }, |out| {
+fn track_header(plan: &Mp4Plan, id: u32) -> Vec<u8> {
+    let is_visible = id == VIDEO_TRACK;
+    // The video track is enabled and in the movie; the chapter track is neither, because its text must not be displayed.
+    full_box(b"tkhd", if is_visible { 3 } else { 0 }, |out| {
         for value in [0, 0, id, 0, plan.duration_ms(), 0, 0, 0, 0] {
-            number(out, value);
+            push_u32(out, value);
         }
-        MATRIX.into_iter().for_each(|value| number(out, value));
-        let (width, height) = if is_seen { (plan.width, plan.height) } else { (0, 0) };
-        number(out, width << 16);
-        number(out, height << 16);
+        MATRIX.into_iter().for_each(|value| push_u32(out, value));
+        let (width, height) = if is_visible { (plan.width, plan.height) } else { (0, 0) };
+        push_u32(out, width << 16);
+        push_u32(out, height << 16);
     })
 }
 
 fn media(kind: &[u8; 4], ticks: u32, duration: u32, header: Vec<u8>, table: Vec<u8>) -> Vec<u8> {
-    boxed(b"mdia", |out| {
-        out.extend(full(b"mdhd", 0, |out| {
-            [0, 0, ticks, duration].into_iter().for_each(|value| number(out, value));
-            // No language.
-            short(out, 0x55c4);
-            short(out, 0);
+    mp4_box(b"mdia", |out| {
+        out.extend(full_box(b"mdhd", 0, |out| {
+            [0, 0, ticks, duration]
+                .into_iter()
+                .for_each(|value| push_u32(out, value));
+            // Undetermined language.
+            push_u16(out, 0x55c4);
+            push_u16(out, 0);
         }));
-        out.extend(full(b"hdlr", 0, |out| {
-            number(out, 0);
+        out.extend(full_box(b"hdlr", 0, |out| {
+            push_u32(out, 0);
             out.extend(kind);
             out.extend([0; 13]);
         }));
-        out.extend(boxed(b"minf", |out| {
+        out.extend(mp4_box(b"minf", |out| {
             out.extend(header);
-            out.extend(boxed(b"dinf", |out| {
-                out.extend(full(b"dref", 0, |out| {
-                    number(out, 1);
-                    // The data lies in this file.
-                    out.extend(full(b"url ", 1, |_| {}));
+            out.extend(mp4_box(b"dinf", |out| {
+                out.extend(full_box(b"dref", 0, |out| {
+                    push_u32(out, 1);
+                    // The data is in this file.
+                    out.extend(full_box(b"url ", 1, |_| {}));
                 }));
             }));
             out.extend(table);
@@ -251,22 +263,22 @@ fn media(kind: &[u8; 4], ticks: u32, duration: u32, header: Vec<u8>, table: Vec<
     })
 }
 
-fn pictures(plan: &Plan, sizes: &[u32], places: &[u32]) -> Vec<u8> {
-    boxed(b"stbl", |out| {
-        out.extend(full(b"stsd", 0, |out| {
-            number(out, 1);
-            out.extend(picture_entry(plan));
+fn video_table(plan: &Mp4Plan, sizes: &[u32], chunk_offsets: &[u32]) -> Vec<u8> {
+    mp4_box(b"stbl", |out| {
+        out.extend(full_box(b"stsd", 0, |out| {
+            push_u32(out, 1);
+            out.extend(video_entry(plan));
         }));
-        out.extend(full(b"stts", 0, |out| {
-            [1, plan.frames, 1].into_iter().for_each(|value| number(out, value))
+        out.extend(full_box(b"stts", 0, |out| {
+            [1, plan.frames, 1].into_iter().for_each(|value| push_u32(out, value))
         }));
-        out.extend(full(b"stss", 0, |out| {
-            number(out, u32::try_from(plan.keys.len()).unwrap_or(0));
-            plan.keys.iter().for_each(|key| number(out, key + 1));
+        out.extend(full_box(b"stss", 0, |out| {
+            push_u32(out, u32::try_from(plan.key_frames.len()).unwrap_or(0));
+            plan.key_frames.iter().for_each(|key| push_u32(out, key + 1));
         }));
         let last = plan.frames % plan.fps;
         let whole = plan.frames / plan.fps;
-        out.extend(full(b"stsc", 0, |out| {
+        out.extend(full_box(b"stsc", 0, |out| {
             let mut runs = Vec::new();
             if whole > 0 {
                 runs.push((1, plan.fps));
@@ -274,125 +286,125 @@ fn pictures(plan: &Plan, sizes: &[u32], places: &[u32]) -> Vec<u8> {
             if last > 0 {
                 runs.push((whole + 1, last));
             }
-            number(out, u32::try_from(runs.len()).unwrap_or(0));
+            push_u32(out, u32::try_from(runs.len()).unwrap_or(0));
             for (first, count) in runs {
-                [first, count, 1].into_iter().for_each(|value| number(out, value));
+                [first, count, 1].into_iter().for_each(|value| push_u32(out, value));
             }
         }));
-        out.extend(table_of_sizes(sizes));
-        out.extend(table_of_places(places));
+        out.extend(size_table(sizes));
+        out.extend(offset_table(chunk_offsets));
     })
 }
 
-fn table_of_sizes(sizes: &[u32]) -> Vec<u8> {
-    full(b"stsz", 0, |out| {
-        number(out, 0);
-        number(out, u32::try_from(sizes.len()).unwrap_or(0));
-        sizes.iter().for_each(|size| number(out, *size));
+fn size_table(sizes: &[u32]) -> Vec<u8> {
+    full_box(b"stsz", 0, |out| {
+        push_u32(out, 0);
+        push_u32(out, u32::try_from(sizes.len()).unwrap_or(0));
+        sizes.iter().for_each(|size| push_u32(out, *size));
     })
 }
 
-fn table_of_places(places: &[u32]) -> Vec<u8> {
-    full(b"stco", 0, |out| {
-        number(out, u32::try_from(places.len()).unwrap_or(0));
-        places.iter().for_each(|place| number(out, *place));
+fn offset_table(chunk_offsets: &[u32]) -> Vec<u8> {
+    full_box(b"stco", 0, |out| {
+        push_u32(out, u32::try_from(chunk_offsets.len()).unwrap_or(0));
+        chunk_offsets.iter().for_each(|place| push_u32(out, *place));
     })
 }
 
-fn picture_entry(plan: &Plan) -> Vec<u8> {
+fn video_entry(plan: &Mp4Plan) -> Vec<u8> {
     let side = |side: u32| u16::try_from(side).unwrap_or(u16::MAX);
-    boxed(b"avc1", |out| {
+    mp4_box(b"avc1", |out| {
         out.extend([0; 6]);
-        short(out, 1);
+        push_u16(out, 1);
         out.extend([0; 16]);
-        short(out, side(plan.width));
-        short(out, side(plan.height));
-        // 72 points to the inch, one picture per sample, no name, 24 bits.
+        push_u16(out, side(plan.width));
+        push_u16(out, side(plan.height));
+        // 72 dots per inch, one frame per sample, no compressor name, 24 bits per pixel.
         [0x48_0000, 0x48_0000, 0]
             .into_iter()
-            .for_each(|value| number(out, value));
-        short(out, 1);
+            .for_each(|value| push_u32(out, value));
+        push_u16(out, 1);
         out.extend([0; 32]);
-        short(out, 24);
-        short(out, 0xffff);
-        out.extend(boxed(b"avcC", |out| {
+        push_u16(out, 24);
+        push_u16(out, 0xffff);
+        out.extend(mp4_box(b"avcC", |out| {
             out.extend([1, 66, 0xc0, plan.level, 0xff, 0xe1]);
-            short(out, u16::try_from(plan.sequence.len()).unwrap_or(0));
-            out.extend(&plan.sequence);
+            push_u16(out, u16::try_from(plan.sps.len()).unwrap_or(0));
+            out.extend(&plan.sps);
             out.push(1);
-            short(out, u16::try_from(plan.picture.len()).unwrap_or(0));
-            out.extend(&plan.picture);
+            push_u16(out, u16::try_from(plan.pps.len()).unwrap_or(0));
+            out.extend(&plan.pps);
         }));
-        // Colours of BT.709, of the narrow range.
-        out.extend(boxed(b"colr", |out| {
+        // BT.709 colours, limited range.
+        out.extend(mp4_box(b"colr", |out| {
             out.extend(b"nclx");
-            [1, 1, 1].into_iter().for_each(|code| short(out, code));
+            [1, 1, 1].into_iter().for_each(|code| push_u16(out, code));
             out.push(0);
         }));
-        out.extend(boxed(b"pasp", |out| {
-            [1, 1].into_iter().for_each(|value| number(out, value))
+        out.extend(mp4_box(b"pasp", |out| {
+            [1, 1].into_iter().for_each(|value| push_u32(out, value))
         }));
     })
 }
 
-/// How long each chapter takes.
-fn lengths(plan: &Plan) -> Vec<u32> {
+/// Returns the duration of each chapter in milliseconds.
+fn chapter_durations(plan: &Mp4Plan) -> Vec<u32> {
     let starts = plan.chapters.iter().map(|chapter| chapter.at_ms);
     let ends = starts.clone().skip(1).chain([u64::from(plan.duration_ms())]);
     let length = |(from, to): (u64, u64)| u32::try_from(to.saturating_sub(from)).unwrap_or(u32::MAX);
     starts.zip(ends).map(length).collect()
 }
 
-fn chapters(plan: &Plan, sizes: &[u32], at: u32) -> Vec<u8> {
+fn chapter_table(plan: &Mp4Plan, sizes: &[u32], at: u32) -> Vec<u8> {
     let count = u32::try_from(plan.chapters.len()).unwrap_or(0);
-    boxed(b"stbl", |out| {
-        out.extend(full(b"stsd", 0, |out| {
-            number(out, 1);
-            out.extend(boxed(b"text", |out| {
+    mp4_box(b"stbl", |out| {
+        out.extend(full_box(b"stsd", 0, |out| {
+            push_u32(out, 1);
+            out.extend(mp4_box(b"text", |out| {
                 out.extend([0; 6]);
-                short(out, 1);
-                // Nothing is said of how a text looks: flags, alignment, ground, place, font, colour, no name of a font.
-                number(out, 1);
+                push_u16(out, 1);
+                // All text formatting is zero: flags, alignment, background, box, font, colour, font name.
+                push_u32(out, 1);
                 out.extend([0; 4 + 6 + 8 + 8 + 2 + 2 + 1 + 2 + 6 + 1]);
             }));
         }));
-        out.extend(full(b"stts", 0, |out| {
-            number(out, count);
-            for length in lengths(plan) {
-                number(out, 1);
-                number(out, length);
+        out.extend(full_box(b"stts", 0, |out| {
+            push_u32(out, count);
+            for length in chapter_durations(plan) {
+                push_u32(out, 1);
+                push_u32(out, length);
             }
         }));
-        out.extend(full(b"stsc", 0, |out| {
-            [1, 1, count, 1].into_iter().for_each(|value| number(out, value))
+        out.extend(full_box(b"stsc", 0, |out| {
+            [1, 1, count, 1].into_iter().for_each(|value| push_u32(out, value))
         }));
-        out.extend(table_of_sizes(sizes));
-        out.extend(table_of_places(&[at]));
+        out.extend(size_table(sizes));
+        out.extend(offset_table(&[at]));
     })
 }
 
-/// The header of a track that is neither seen nor heard.
+/// Returns the media header of a track that is neither video nor audio.
 fn plain_header() -> Vec<u8> {
-    boxed(b"gmhd", |out| {
-        out.extend(full(b"gmin", 0, |out| {
+    mp4_box(b"gmhd", |out| {
+        out.extend(full_box(b"gmin", 0, |out| {
             [0x40, 0x8000, 0x8000, 0x8000, 0, 0]
                 .into_iter()
-                .for_each(|value| short(out, value));
+                .for_each(|value| push_u16(out, value));
         }));
-        out.extend(boxed(b"text", |out| {
+        out.extend(mp4_box(b"text", |out| {
             [1_u16, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0x4000, 0]
                 .into_iter()
-                .for_each(|value| short(out, value));
+                .for_each(|value| push_u16(out, value));
         }));
     })
 }
 
-/// The list of chapters, and the title.
-fn told(plan: &Plan) -> Vec<u8> {
-    boxed(b"udta", |out| {
+/// Returns the user data: the chapter list and the title.
+fn user_data(plan: &Mp4Plan) -> Vec<u8> {
+    mp4_box(b"udta", |out| {
         let listed = &plan.chapters[..plan.chapters.len().min(LIST_MAX)];
-        out.extend(full(b"chpl", 0x0100_0000, |out| {
-            number(out, 0);
+        out.extend(full_box(b"chpl", 0x0100_0000, |out| {
+            push_u32(out, 0);
             out.push(u8::try_from(listed.len()).unwrap_or(u8::MAX));
             for chapter in listed {
                 let title = &chapter.title[..chapter.title.floor_char_boundary(LIST_MAX)];
@@ -401,25 +413,25 @@ fn told(plan: &Plan) -> Vec<u8> {
                 out.extend(title.as_bytes());
             }
         }));
-        out.extend(full(b"meta", 0, |out| {
-            out.extend(full(b"hdlr", 0, |out| {
-                number(out, 0);
+        out.extend(full_box(b"meta", 0, |out| {
+            out.extend(full_box(b"hdlr", 0, |out| {
+                push_u32(out, 0);
                 out.extend(b"mdirappl");
                 out.extend([0; 9]);
             }));
-            out.extend(boxed(b"ilst", |out| {
-                out.extend(item(b"\xa9nam", &plan.title));
-                out.extend(item(b"\xa9too", "boswell"));
+            out.extend(mp4_box(b"ilst", |out| {
+                out.extend(metadata_item(b"\xa9nam", &plan.title));
+                out.extend(metadata_item(b"\xa9too", "boswell"));
             }));
         }));
     })
 }
 
-fn item(name: &[u8; 4], text: &str) -> Vec<u8> {
-    boxed(name, |out| {
-        out.extend(boxed(b"data", |out| {
-            // UTF-8, no language.
-            [1, 0].into_iter().for_each(|value| number(out, value));
+fn metadata_item(name: &[u8; 4], text: &str) -> Vec<u8> {
+    mp4_box(name, |out| {
+        out.extend(mp4_box(b"data", |out| {
+            // UTF-8, default locale.
+            [1, 0].into_iter().for_each(|value| push_u32(out, value));
             out.extend(text.as_bytes());
         }));
     })

@@ -1,4 +1,4 @@
-//! What holds for any text whatsoever: nothing panics, and no character of a log reaches the player's terminal as a control.
+//! Property tests: no text causes a panic, and no control character of a log reaches the player's terminal.
 
 use jiff::tz::TimeZone;
 use proptest::prelude::*;
@@ -7,7 +7,7 @@ use transcript::Agent;
 
 use crate::{FilmOptions, cast};
 
-/// Texts made of what a terminal or a patch reader takes for its own.
+/// Generates text from pieces that mean something to a terminal or to a patch parser.
 fn hostile() -> impl Strategy<Value = String> {
     let pieces = [
         "\u{1b}[31m",
@@ -53,12 +53,12 @@ proptest! {
             let prompt = serde_json::json!({ "type": "user", "sessionId": "s", "message": { "content": text } });
             log += &format!("{prompt}\n{answer}\n{text}\n");
         }
-        if let Some(transcript) = Transcript::of_log(Agent::Claude, "s.jsonl", log.as_bytes(), TimeZone::UTC).unwrap() {
+        if let Some(transcript) = Transcript::from_log(Agent::Claude, "s.jsonl", log.as_bytes(), TimeZone::UTC).unwrap() {
             let mut film = Vec::new();
             let options = FilmOptions { max_duration_ms: 5_000, ..FilmOptions::default() };
             cast(&transcript, &options, &mut film).unwrap();
             let film = String::from_utf8(film).unwrap();
-            // Escapes of ours are written by their numbers, those of the log are not in it.
+            // JSON escapes our own control sequences; those of the log must not appear even escaped.
             let is_odd = film.contains(['\u{1b}', '\u{202e}', '\u{7}']) || film.contains("\\u0007");
             prop_assert!(!is_odd, "{}", film);
         }

@@ -1,21 +1,21 @@
-//! A session as something that happens: rows of styled cells, and when each of them comes.
+//! The data of a film: rows of styled cells, and when each of them appears.
 //!
-//! Plain data. What draws it, as points or as the codes of a terminal, lives elsewhere, and so does what makes it of a log.
+//! Plain data. Other modules derive it from a transcript, and draw it as pixels or as terminal output.
 
 use jiff::Timestamp;
 
-/// What of a session a film does not show.
+/// What a film omits.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Cuts {
+pub struct FilmCuts {
     pub turns: Vec<u32>,
     pub steps: u64,
-    /// How much waiting.
+    /// Waiting time that was skipped.
     pub waits_ms: u64,
 }
 
-/// What a sign is drawn in, by its meaning: a theme says which colour that is.
+/// The meaning of a text colour. A theme maps it to a colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum Ink {
+pub(crate) enum TextColor {
     #[default]
     Plain,
     Dim,
@@ -26,13 +26,13 @@ pub(crate) enum Ink {
     Bad,
     Warn,
     Code,
-    /// One of the sixteen colours of a terminal.
+    /// One of the sixteen ANSI colours.
     Ansi(u8),
 }
 
-/// What a sign stands on.
+/// The meaning of a background colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum Ground {
+pub(crate) enum Background {
     #[default]
     Page,
     Bar,
@@ -46,22 +46,22 @@ pub(crate) enum Ground {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Style {
-    pub(crate) ink: Ink,
-    /// None where the row's own is meant.
-    pub(crate) ground: Option<Ground>,
+pub(crate) struct CellStyle {
+    pub(crate) color: TextColor,
+    /// `None` for the background of the row.
+    pub(crate) background: Option<Background>,
     pub(crate) is_bold: bool,
     pub(crate) is_underlined: bool,
 }
 
-impl Style {
-    pub(crate) const PLAIN: Self = Self::of(Ink::Plain);
-    pub(crate) const DIM: Self = Self::of(Ink::Dim);
+impl CellStyle {
+    pub(crate) const PLAIN: Self = Self::new(TextColor::Plain);
+    pub(crate) const DIM: Self = Self::new(TextColor::Dim);
 
-    pub(crate) const fn of(ink: Ink) -> Self {
+    pub(crate) const fn new(color: TextColor) -> Self {
         Self {
-            ink,
-            ground: None,
+            color,
+            background: None,
             is_bold: false,
             is_underlined: false,
         }
@@ -71,69 +71,69 @@ impl Style {
         Self { is_bold: true, ..self }
     }
 
-    pub(crate) const fn on(self, ground: Ground) -> Self {
+    pub(crate) const fn on(self, background: Background) -> Self {
         Self {
-            ground: Some(ground),
+            background: Some(background),
             ..self
         }
     }
 }
 
-/// One sign with its marks, one or two columns wide.
+/// One character with its combining marks, one or two columns wide.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Cell {
-    pub(crate) sign: char,
-    /// Accents over or under it; `\0` is none.
+    pub(crate) character: char,
+    /// Combining marks; `\0` for none.
     pub(crate) marks: [char; 2],
     pub(crate) columns: u8,
-    pub(crate) style: Style,
+    pub(crate) style: CellStyle,
 }
 
-/// One row of a screen. What it stands on goes as far as the screen.
+/// One row of the screen. Its background extends over the whole width.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Row {
+pub(crate) struct ScreenRow {
     pub(crate) cells: Vec<Cell>,
-    pub(crate) ground: Ground,
+    pub(crate) background: Background,
 }
 
-impl Row {
+impl ScreenRow {
     pub(crate) fn columns(&self) -> usize {
         self.cells.iter().map(|cell| usize::from(cell.columns)).sum()
     }
 }
 
-/// What stands over the whole picture at the beginning and at the end.
+/// A card that covers the whole screen at the start and at the end.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Card {
-    /// In large letters.
-    pub(crate) title: Vec<Row>,
-    pub(crate) facts: Vec<Row>,
+pub(crate) struct TitleCard {
+    /// Drawn at twice the size.
+    pub(crate) title: Vec<ScreenRow>,
+    pub(crate) facts: Vec<ScreenRow>,
 }
 
-/// One thing that happens.
+/// One event of a film.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Beat {
-    Card(Card),
-    /// A turn begins: its number, and what was asked.
+pub(crate) enum SceneEvent {
+    Card(TitleCard),
+    /// A turn starts: its number and its prompt.
     Turn(u32, String),
-    /// What time it was then.
+    /// The recorded time, for the clock.
     Clock(Timestamp),
-    /// What is said below, until something else is.
+    /// A caption, shown until the next one.
     Caption(String),
-    /// A row comes.
-    Row(Row),
-    /// A row comes sign by sign, until then.
-    Typed(Row, u64),
+    /// A row appears.
+    Row(ScreenRow),
+    /// A row is typed character by character, until the given time.
+    Typed(ScreenRow, u64),
 }
 
-/// When something happens, in milliseconds of the film.
+/// An event and its time.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Timed {
+pub(crate) struct TimedEvent {
     pub(crate) at_ms: u64,
-    pub(crate) beat: Beat,
+    pub(crate) event: SceneEvent,
 }
 
-/// A place in a film that a player can jump to.
+/// A position in a film that a player can jump to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Chapter {
     pub at_ms: u64,

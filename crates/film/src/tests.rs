@@ -1,4 +1,5 @@
-//! Films of made-up sessions: what ffprobe reads of them, that they are the same twice, and that no text does anything in them.
+//! Films of synthetic sessions: what ffprobe reports about them, that they are reproducible, and that text of a log cannot control
+//! the player.
 
 use std::io::{Cursor, Write};
 
@@ -8,7 +9,7 @@ use transcript::Agent;
 
 use super::*;
 
-/// A log of Claude Code in the making; each record comes so many seconds after the one before.
+/// Builds a log of Claude Code. Each record follows the previous one after a given number of seconds.
 #[derive(Default)]
 struct Log {
     lines: String,
@@ -52,7 +53,7 @@ impl Log {
     }
 
     fn transcript(&self) -> Transcript {
-        let read = Transcript::of_log(Agent::Claude, "s.jsonl", self.lines.as_bytes(), TimeZone::UTC);
+        let read = Transcript::from_log(Agent::Claude, "s.jsonl", self.lines.as_bytes(), TimeZone::UTC);
         read.unwrap().unwrap()
     }
 }
@@ -83,7 +84,7 @@ const SMALL: FilmOptions = FilmOptions {
     speed: 2_000,
     max_duration_ms: 600_000,
     theme: Theme::Dark,
-    depth: Depth::Tools,
+    depth: MarkdownDepth::Tools,
 };
 
 fn made_mp4(transcript: &Transcript, options: &FilmOptions) -> (Film, Vec<u8>) {
@@ -104,28 +105,28 @@ fn made_cast(transcript: &Transcript, options: &FilmOptions) -> String {
     String::from_utf8(out).unwrap()
 }
 
-/// What ffprobe says of a file.
+/// Returns the output of ffprobe for a file, or `None` if ffprobe is not installed.
 fn probed(bytes: &[u8], arguments: &[&str]) -> Option<Value> {
     let mut file = tempfile::NamedTempFile::new().unwrap();
     file.write_all(bytes).unwrap();
     let path = file.path().to_str().unwrap();
-    let told = probe::run(
+    let report = ffmpeg::run(
         "ffprobe",
         &[&["-v", "error", "-of", "json"], arguments, &[path]].concat(),
     )?;
-    Some(serde_json::from_slice(&told).unwrap())
+    Some(serde_json::from_slice(&report).unwrap())
 }
 
 #[test]
 fn ffprobe_reads_codec_frames_duration_and_chapters() {
     let (film, bytes) = made_mp4(&session(), &SMALL);
-    let Some(told) = probed(
+    let Some(report) = probed(
         &bytes,
         &["-show_streams", "-show_format", "-show_chapters", "-count_frames"],
     ) else {
         return;
     };
-    let stream = &told["streams"][0];
+    let stream = &report["streams"][0];
     assert_eq!(stream["codec_name"], "h264");
     assert_eq!(stream["profile"], "Constrained Baseline");
     assert_eq!((&stream["width"], &stream["height"]), (&json!(480), &json!(270)));
@@ -134,9 +135,9 @@ fn ffprobe_reads_codec_frames_duration_and_chapters() {
     let number = |value: &Value| value.as_str().unwrap().parse::<f64>().unwrap();
     assert_eq!(number(&stream["nb_frames"]), film.frames as f64);
     assert_eq!(number(&stream["nb_read_frames"]), film.frames as f64);
-    assert_eq!(number(&told["format"]["duration"]), film.frames as f64 / 10.0);
-    assert_eq!(told["format"]["tags"]["title"], "make the tests green");
-    let chapters: Vec<&str> = told["chapters"]
+    assert_eq!(number(&report["format"]["duration"]), film.frames as f64 / 10.0);
+    assert_eq!(report["format"]["tags"]["title"], "make the tests green");
+    let chapters: Vec<&str> = report["chapters"]
         .as_array()
         .unwrap()
         .iter()
@@ -150,7 +151,7 @@ fn ffprobe_reads_codec_frames_duration_and_chapters() {
             "2 · und nun auf Deutsch: größer"
         ]
     );
-    let starts: Vec<f64> = told["chapters"]
+    let starts: Vec<f64> = report["chapters"]
         .as_array()
         .unwrap()
         .iter()
@@ -165,17 +166,17 @@ fn ffprobe_reads_codec_frames_duration_and_chapters() {
 }
 
 #[test]
-fn players_can_jump_to_each_chapter_and_the_index_stands_in_front() {
+fn each_chapter_starts_with_a_key_frame_and_the_index_comes_first() {
     let (film, bytes) = made_mp4(&session(), &SMALL);
     let place = |name: &[u8]| bytes.windows(4).position(|window| window == name);
     assert!(place(b"moov") < place(b"mdat"));
-    let Some(told) = probed(
+    let Some(report) = probed(
         &bytes,
         &["-select_streams", "v", "-show_entries", "packet=pts_time,flags"],
     ) else {
         return;
     };
-    let packets = told["packets"].as_array().unwrap();
+    let packets = report["packets"].as_array().unwrap();
     let keys: Vec<f64> = packets
         .iter()
         .filter(|packet| packet["flags"].as_str().unwrap().starts_with('K'))
@@ -195,7 +196,7 @@ fn the_same_session_gives_the_same_bytes() {
 }
 
 #[test]
-fn a_gif_takes_as_long_as_its_film_and_never_stops() {
+fn a_gif_has_the_duration_of_the_film_and_loops() {
     let (film, bytes) = made_gif(&session(), &SMALL);
     let mut decoder = ::gif::DecodeOptions::new().read_info(bytes.as_slice()).unwrap();
     assert_eq!((decoder.width(), decoder.height()), (480, 270));
@@ -211,7 +212,7 @@ fn a_gif_takes_as_long_as_its_film_and_never_stops() {
     assert_eq!(decoder.repeat(), ::gif::Repeat::Infinite);
 }
 
-/// The events of a cast; every escape in it is one of those we write.
+/// Returns the events of a cast after checking that every escape sequence is one that we write.
 fn checked_cast(text: &str) -> Vec<(f64, String, String)> {
     let mut lines = text.lines();
     let head: Value = serde_json::from_str(lines.next().unwrap()).unwrap();
@@ -253,7 +254,7 @@ fn check_codes(data: &str) {
 }
 
 #[test]
-fn a_cast_has_markers_for_chapters_and_the_session_in_it() {
+fn a_cast_contains_chapter_markers_and_the_session() {
     let events = checked_cast(&made_cast(&session(), &SMALL));
     let markers: Vec<&str> = events
         .iter()
@@ -272,11 +273,11 @@ fn a_cast_has_markers_for_chapters_and_the_session_in_it() {
     for word in ["cargo test", "漢字", "🚀", "mended", "tests passed"] {
         assert!(shown.contains(word), "{word}");
     }
-    // A long wait is cut, and it says so.
+    // A long wait is shortened, and a caption says so.
     assert!(shown.contains("9 min 58 s cut"), "{shown}");
 }
 
-/// Everything that a log may try.
+/// Texts that try to control a terminal or to break the layout.
 fn hostile() -> Vec<String> {
     let texts = [
         "\u{1b}[2J\u{1b}]0;title\u{7}\u{1b}[31mred\u{1b}[999999999999m\u{1b}[38;5;999m\u{9b}1m\u{1b}P1$q\u{1b}\\\u{1b}[?1049h",
@@ -325,14 +326,19 @@ fn hostile_session() -> Transcript {
 }
 
 #[test]
-fn a_hostile_log_is_drawn_and_nothing_of_it_is_obeyed() {
+fn control_characters_of_a_hostile_log_are_drawn_not_executed() {
     let transcript = hostile_session();
     let options = FilmOptions {
         max_duration_ms: 20_000,
         fps: 4,
         ..SMALL
     };
-    for depth in [Depth::Prompts, Depth::Turns, Depth::Tools, Depth::Full] {
+    for depth in [
+        MarkdownDepth::Prompts,
+        MarkdownDepth::Turns,
+        MarkdownDepth::Tools,
+        MarkdownDepth::Full,
+    ] {
         let text = made_cast(&transcript, &FilmOptions { depth, ..options });
         checked_cast(&text);
         assert!(!text.contains(['\u{202e}', '\u{2066}', '\u{1b}', '\u{0}']), "{depth:?}");
@@ -340,7 +346,7 @@ fn a_hostile_log_is_drawn_and_nothing_of_it_is_obeyed() {
     let (film, bytes) = made_mp4(
         &transcript,
         &FilmOptions {
-            depth: Depth::Full,
+            depth: MarkdownDepth::Full,
             ..options
         },
     );
@@ -354,12 +360,12 @@ fn a_hostile_log_is_drawn_and_nothing_of_it_is_obeyed() {
     let mut file = tempfile::NamedTempFile::new().unwrap();
     file.write_all(&bytes).unwrap();
     let path = file.path().to_str().unwrap();
-    probe::run("ffmpeg", &["-v", "error", "-xerror", "-i", path, "-f", "null", "-"]);
+    ffmpeg::run("ffmpeg", &["-v", "error", "-xerror", "-i", path, "-f", "null", "-"]);
     made_gif(&transcript, &options);
 }
 
 #[test]
-fn a_film_is_as_long_as_it_may_be_and_says_what_is_not_in_it() {
+fn a_long_film_is_sped_up_and_then_cut_with_a_note() {
     let mut log = Log::default();
     for turn in 0..60 {
         log.prompt(5, &format!("question {turn}"));
@@ -385,7 +391,7 @@ fn a_film_is_as_long_as_it_may_be_and_says_what_is_not_in_it() {
     };
     let (whole, _) = cast_of(3_600_000, 1_000);
     assert_eq!((whole.cuts.steps, whole.chapters.len(), whole.speed), (0, 61, 1_000));
-    // Twice as fast is half as long.
+    // Twice the speed gives half the duration.
     let (fast, _) = cast_of(3_600_000, 2_000);
     assert!(
         fast.duration_ms.abs_diff(whole.duration_ms / 2) < 10,
@@ -393,11 +399,11 @@ fn a_film_is_as_long_as_it_may_be_and_says_what_is_not_in_it() {
         fast.duration_ms,
         whole.duration_ms
     );
-    // A little too long: shown faster, and nothing is left out.
+    // A little too long: it is played faster, and nothing is omitted.
     let (squeezed, _) = cast_of(whole.duration_ms * 2 / 3, 1_000);
     assert_eq!(squeezed.cuts.steps, 0);
     assert!(squeezed.duration_ms <= whole.duration_ms * 2 / 3 && squeezed.speed > 1_000);
-    // Far too long: the middle goes, and it is said where it would stand.
+    // Far too long: the middle is omitted, and a row says so.
     let (short, text) = cast_of(30_000, 1_000);
     assert!(
         short.duration_ms <= 30_000 && short.duration_ms > 15_000,
@@ -413,7 +419,7 @@ fn a_film_is_as_long_as_it_may_be_and_says_what_is_not_in_it() {
 }
 
 #[test]
-fn one_turn_that_never_ends_is_shown_by_its_beginning_and_its_end() {
+fn the_middle_of_an_endless_turn_is_omitted() {
     let mut log = Log::default();
     log.prompt(0, "go on for ever");
     for step in 0..2_000 {
@@ -449,7 +455,7 @@ fn one_turn_that_never_ends_is_shown_by_its_beginning_and_its_end() {
 }
 
 #[test]
-fn themes_and_sizes_look_different_and_odd_ones_work() {
+fn themes_differ_and_odd_sizes_work() {
     let (_, dark) = made_mp4(&session(), &SMALL);
     let (_, light) = made_mp4(
         &session(),
@@ -467,18 +473,18 @@ fn themes_and_sizes_look_different_and_odd_ones_work() {
             ..SMALL
         };
         let (film, bytes) = made_mp4(&session(), &options);
-        let Some(told) = probed(&bytes, &["-show_streams", "-count_frames"]) else {
+        let Some(report) = probed(&bytes, &["-show_streams", "-count_frames"]) else {
             return;
         };
         assert_eq!(
-            (&told["streams"][0]["width"], &told["streams"][0]["height"]),
+            (&report["streams"][0]["width"], &report["streams"][0]["height"]),
             (&json!(width), &json!(height))
         );
-        assert_eq!(told["streams"][0]["nb_read_frames"], film.frames.to_string());
+        assert_eq!(report["streams"][0]["nb_read_frames"], film.frames.to_string());
     }
 }
 
-/// A disk that is full after some bytes.
+/// A writer that fails with "storage full" after `room` bytes.
 struct Full {
     room: usize,
     at: Cursor<Vec<u8>>,
@@ -502,7 +508,7 @@ impl Seek for Full {
 }
 
 #[test]
-fn a_full_disk_is_an_error_and_no_panic() {
+fn a_full_disk_is_an_error_not_a_panic() {
     let transcript = session();
     for room in [0, 100, 5_000, 20_000] {
         let full = || Full {

@@ -1,8 +1,8 @@
-//! Which colours a film has. Text keeps enough contrast on everything that it can stand on.
+//! The colours of films. A test ensures enough contrast between text and background.
 
 use transcript::Agent;
 
-use super::scene::{Ground, Ink};
+use super::scene::{Background, TextColor};
 
 /// Red, green, blue.
 pub(crate) type Color = [u8; 3];
@@ -20,7 +20,7 @@ const fn hex(color: u32) -> Color {
     [red, green, blue]
 }
 
-/// The sixteen colours of a terminal.
+/// The sixteen ANSI colours.
 const DARK_ANSI: [u32; 16] = [
     0x5c6370, 0xf47067, 0x8ddb8c, 0xe5c07b, 0x6cb6ff, 0xdcbdfb, 0x76d7e0, 0xc9d1d9, 0x8b949e, 0xff8f87, 0xa8e6a1,
     0xf2d590, 0x96d0ff, 0xe2c5ff, 0x9be9f0, 0xffffff,
@@ -31,49 +31,49 @@ const LIGHT_ANSI: [u32; 16] = [
 ];
 
 impl Theme {
-    pub(crate) fn ink(self, ink: Ink, agent: Agent) -> Color {
-        let (dark, light) = match ink {
-            Ink::Plain => (0xe6edf3, 0x1f2328),
-            Ink::Dim => (0xa3adb8, 0x57606a),
-            Ink::Faint => (0x76818d, 0x7d8590),
-            Ink::Human => (0x79c0ff, 0x0969da),
-            Ink::Agent => agent_colors(agent),
-            Ink::Good => (0x7ee787, 0x116329),
-            Ink::Bad => (0xff8f87, 0xb3261e),
-            Ink::Warn => (0xe3b341, 0x8a6100),
-            Ink::Code => (0xb6d5f5, 0x0b3d78),
-            Ink::Ansi(number) => {
+    pub(crate) fn text_color(self, meaning: TextColor, agent: Agent) -> Color {
+        let (dark, light) = match meaning {
+            TextColor::Plain => (0xe6edf3, 0x1f2328),
+            TextColor::Dim => (0xa3adb8, 0x57606a),
+            TextColor::Faint => (0x76818d, 0x7d8590),
+            TextColor::Human => (0x79c0ff, 0x0969da),
+            TextColor::Agent => agent_colors(agent),
+            TextColor::Good => (0x7ee787, 0x116329),
+            TextColor::Bad => (0xff8f87, 0xb3261e),
+            TextColor::Warn => (0xe3b341, 0x8a6100),
+            TextColor::Code => (0xb6d5f5, 0x0b3d78),
+            TextColor::Ansi(number) => {
                 let at = usize::from(number & 15);
                 (DARK_ANSI[at], LIGHT_ANSI[at])
             }
         };
-        hex(self.of(dark, light))
+        hex(self.pick(dark, light))
     }
 
-    pub(crate) fn ground(self, ground: Ground) -> Color {
-        let (dark, light) = match ground {
-            Ground::Page => (0x0f141a, 0xfdfdfc),
-            Ground::Bar => (0x1a212a, 0xeef1f4),
-            Ground::Human => (0x17263a, 0xe6f0fb),
-            Ground::Added => (0x12301f, 0xdcf5e3),
-            Ground::Removed => (0x3a1a1d, 0xfbe3e1),
-            Ground::Code => (0x1a212a, 0xf1f3f5),
-            Ground::Good => (0x123a22, 0xcdf0d6),
-            Ground::Bad => (0x4a1b1f, 0xf8d3d0),
-            Ground::Ansi(number) => {
+    pub(crate) fn background_color(self, background: Background) -> Color {
+        let (dark, light) = match background {
+            Background::Page => (0x0f141a, 0xfdfdfc),
+            Background::Bar => (0x1a212a, 0xeef1f4),
+            Background::Human => (0x17263a, 0xe6f0fb),
+            Background::Added => (0x12301f, 0xdcf5e3),
+            Background::Removed => (0x3a1a1d, 0xfbe3e1),
+            Background::Code => (0x1a212a, 0xf1f3f5),
+            Background::Good => (0x123a22, 0xcdf0d6),
+            Background::Bad => (0x4a1b1f, 0xf8d3d0),
+            Background::Ansi(number) => {
                 let at = usize::from(number & 7);
                 (mix(DARK_ANSI[at], 0x0f141a), mix(LIGHT_ANSI[at], 0xfdfdfc))
             }
         };
-        hex(self.of(dark, light))
+        hex(self.pick(dark, light))
     }
 
-    /// The line that is not yet reached.
-    pub(crate) fn track(self) -> Color {
-        hex(self.of(0x2a333d, 0xd9dee3))
+    /// Returns the colour of the part of the progress bar that is not reached yet.
+    pub(crate) fn track_color(self) -> Color {
+        hex(self.pick(0x2a333d, 0xd9dee3))
     }
 
-    fn of(self, dark: u32, light: u32) -> u32 {
+    fn pick(self, dark: u32, light: u32) -> u32 {
         match self {
             Self::Dark => dark,
             Self::Light => light,
@@ -81,7 +81,7 @@ impl Theme {
     }
 }
 
-/// A third of one colour over another: what is written on a terminal's coloured ground stays readable.
+/// Mixes a third of a colour with its background, so that text on an ANSI background stays readable.
 fn mix(over: u32, under: u32) -> u32 {
     let (over, under) = (hex(over), hex(under));
     let part = |at: usize| (u32::from(over[at]) + 2 * u32::from(under[at])) / 3;
@@ -96,15 +96,17 @@ fn agent_colors(agent: Agent) -> (u32, u32) {
     }
 }
 
-/// Some emoji mean a colour. All of ours are drawn in one.
-pub(crate) fn tint(sign: char) -> Option<Ink> {
-    Some(match sign {
-        '✅' | '✔' | '🟢' | '🟩' | '💚' | '🌱' | '🌿' | '🎄' => Ink::Good,
-        '❌' | '❗' | '⛔' | '🛑' | '🔴' | '🟥' | '❤' | '🔥' | '🚨' | '💥' | '🐛' => Ink::Bad,
+/// Returns the colour that an emoji suggests, because our emoji font is monochrome.
+pub(crate) fn emoji_color(character: char) -> Option<TextColor> {
+    Some(match character {
+        '✅' | '✔' | '🟢' | '🟩' | '💚' | '🌱' | '🌿' | '🎄' => TextColor::Good,
+        '❌' | '❗' | '⛔' | '🛑' | '🔴' | '🟥' | '❤' | '🔥' | '🚨' | '💥' | '🐛' => TextColor::Bad,
         '⚠' | '🟡' | '🟨' | '🟠' | '⭐' | '🌟' | '✨' | '💡' | '⚡' | '🔑' | '🏆' | '📁' | '📂' | '😀'..='🙏' => {
-            Ink::Warn
+            TextColor::Warn
         }
-        '🔵' | '🟦' | '💙' | '💧' | '🌍' | '🌎' | '🌐' | '🔍' | '🔎' | '📝' | 'ℹ' => Ink::Human,
+        '🔵' | '🟦' | '💙' | '💧' | '🌍' | '🌎' | '🌐' | '🔍' | '🔎' | '📝' | 'ℹ' => {
+            TextColor::Human
+        }
         _ => return None,
     })
 }
@@ -113,7 +115,7 @@ pub(crate) fn tint(sign: char) -> Option<Ink> {
 mod tests {
     use super::*;
 
-    /// How bright a colour is, as contrasts are counted.
+    /// Returns the relative luminance of a colour, as WCAG defines it.
     fn brightness(color: Color) -> f64 {
         let parts = color.map(|part| {
             let part = f64::from(part) / 255.0;
@@ -132,44 +134,47 @@ mod tests {
     }
 
     #[test]
-    fn text_can_be_read_on_everything_that_it_stands_on() {
+    fn text_has_enough_contrast_on_every_background() {
         let on_page = [
-            Ink::Plain,
-            Ink::Dim,
-            Ink::Human,
-            Ink::Agent,
-            Ink::Good,
-            Ink::Bad,
-            Ink::Warn,
-            Ink::Code,
+            TextColor::Plain,
+            TextColor::Dim,
+            TextColor::Human,
+            TextColor::Agent,
+            TextColor::Good,
+            TextColor::Bad,
+            TextColor::Warn,
+            TextColor::Code,
         ];
         for theme in [Theme::Dark, Theme::Light] {
             for agent in Agent::ALL {
-                for ink in on_page {
-                    let told = contrast(theme.ink(ink, agent), theme.ground(Ground::Page));
-                    assert!(told >= 4.5, "{theme:?} {agent:?} {ink:?}: {told}");
+                for color in on_page {
+                    let ratio = contrast(theme.text_color(color, agent), theme.background_color(Background::Page));
+                    assert!(ratio >= 4.5, "{theme:?} {agent:?} {color:?}: {ratio}");
                 }
             }
             let agent = Agent::Claude;
             for number in 0..16 {
-                let told = contrast(theme.ink(Ink::Ansi(number), agent), theme.ground(Ground::Page));
-                assert!(told >= 3.0, "{theme:?} {number}: {told}");
+                let ratio = contrast(
+                    theme.text_color(TextColor::Ansi(number), agent),
+                    theme.background_color(Background::Page),
+                );
+                assert!(ratio >= 3.0, "{theme:?} {number}: {ratio}");
             }
             let pairs = [
-                (Ink::Plain, Ground::Added),
-                (Ink::Plain, Ground::Removed),
-                (Ink::Good, Ground::Added),
-                (Ink::Bad, Ground::Removed),
-                (Ink::Good, Ground::Good),
-                (Ink::Bad, Ground::Bad),
-                (Ink::Plain, Ground::Human),
-                (Ink::Human, Ground::Human),
-                (Ink::Code, Ground::Code),
-                (Ink::Dim, Ground::Bar),
+                (TextColor::Plain, Background::Added),
+                (TextColor::Plain, Background::Removed),
+                (TextColor::Good, Background::Added),
+                (TextColor::Bad, Background::Removed),
+                (TextColor::Good, Background::Good),
+                (TextColor::Bad, Background::Bad),
+                (TextColor::Plain, Background::Human),
+                (TextColor::Human, Background::Human),
+                (TextColor::Code, Background::Code),
+                (TextColor::Dim, Background::Bar),
             ];
-            for (ink, ground) in pairs {
-                let told = contrast(theme.ink(ink, agent), theme.ground(ground));
-                assert!(told >= 4.5, "{theme:?} {ink:?} on {ground:?}: {told}");
+            for (color, background) in pairs {
+                let ratio = contrast(theme.text_color(color, agent), theme.background_color(background));
+                assert!(ratio >= 4.5, "{theme:?} {color:?} on {background:?}: {ratio}");
             }
         }
     }

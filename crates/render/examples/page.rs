@@ -1,13 +1,13 @@
-//! Another program makes a page of a log: `cargo run -p boswell-render --example page -- claude LOG PAGE`.
+//! Renders a log as a page without `boswell`: `cargo run -p boswell-render --example page -- claude LOG PAGE`.
 //!
-//! Nothing is masked here: `boswell render` does that before it hands texts over.
+//! This example masks nothing; `boswell render` masks texts before rendering them.
 
 use std::error::Error;
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
 
 use jiff::tz::TimeZone;
-use render::{Depth, MarkdownOptions, PageOptions, Transcript, html, markdown};
+use render::{MarkdownDepth, MarkdownOptions, PageOptions, Transcript, html, markdown};
 use transcript::Agent;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -17,11 +17,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let known = Agent::ALL.into_iter().find(|known| known.as_str() == agent);
     let agent = known.ok_or("no such agent")?;
-    let transcript = Transcript::of_log(agent, log, &fs::read(log)?, TimeZone::UTC)?.ok_or("no session in it")?;
+    let transcript = Transcript::from_log(agent, log, &fs::read(log)?, TimeZone::UTC)?.ok_or("no session in it")?;
     let mut out = BufWriter::new(File::create(page)?);
     if page.ends_with(".md") {
         let options = MarkdownOptions {
-            depth: Depth::Tools,
+            depth: MarkdownDepth::Tools,
             max_tokens: None,
         };
         markdown(&transcript, &options, &mut out)?;

@@ -1,32 +1,32 @@
-//! What a terminal was told: colours become spans, everything else that moves a cursor or rings a bell goes.
+//! Converts terminal output to HTML or plain text: colours become spans, every other escape sequence is dropped.
 //!
-//! The colours are the sixteen of a terminal, as classes; finer ones become the nearest of them, since a page of ours
-//! allows no styles inside its text.
+//! Colours are CSS classes for the sixteen ANSI colours. 256-colour and true-colour codes map to the nearest of them, because the
+//! page's content security policy allows no inline styles.
 
 use crate::escape;
 
-/// A terminal's text as HTML.
+/// Appends terminal output as HTML.
 pub(crate) fn push_html(out: &mut String, text: &str) {
     if !is_styled(text) {
         return escape::push_inside(out, text);
     }
-    let mut pen = Pen::default();
+    let mut style = AnsiStyle::default();
     let mut is_open = false;
-    each_run(text, |run| match run {
-        Run::Text(text) => escape::push_inside(out, text),
-        Run::Style(numbers) => {
-            let before = pen;
-            pen.take(numbers);
-            if pen == before {
+    for_each_run(text, |run| match run {
+        AnsiRun::Text(text) => escape::push_inside(out, text),
+        AnsiRun::Style(numbers) => {
+            let before = style;
+            style.apply(numbers);
+            if style == before {
                 return;
             }
             if is_open {
                 out.push_str("</span>");
             }
-            is_open = pen != Pen::default();
+            is_open = style != AnsiStyle::default();
             if is_open {
                 out.push_str("<span class=\"");
-                out.push_str(pen.classes().trim_end());
+                out.push_str(style.classes().trim_end());
                 out.push_str("\">");
             }
         }
@@ -36,41 +36,42 @@ pub(crate) fn push_html(out: &mut String, text: &str) {
     }
 }
 
-/// Whether a text has anything that only a terminal understands. Most have not, and are looked through by words.
+/// Whether a text contains terminal control codes. Most do not, so chunks of 64 bytes are tested in a way that the compiler can
+/// vectorise.
 fn is_styled(text: &str) -> bool {
     let may_begin = |found: bool, byte: &u8| found | matches!(byte, 0x1b | b'\r' | 0x08 | 0xc2);
     let mut chunks = text.as_bytes().chunks(64);
     chunks.any(|chunk| chunk.iter().fold(false, may_begin)) && text.contains(['\u{1b}', '\r', '\u{8}', '\u{9b}'])
 }
 
-/// A terminal's text run by run, each with the pen it was written with. Line breaks stand in the runs.
-pub fn each_styled(text: &str, mut take: impl FnMut(&str, Pen)) {
-    let mut pen = Pen::default();
-    each_run(text, |run| match run {
-        Run::Text(text) => take(text, pen),
-        Run::Style(numbers) => pen.take(numbers),
+/// Calls `take` for each run of equally styled text. Line breaks are part of the runs.
+pub fn for_each_styled(text: &str, mut take: impl FnMut(&str, AnsiStyle)) {
+    let mut style = AnsiStyle::default();
+    for_each_run(text, |run| match run {
+        AnsiRun::Text(text) => take(text, style),
+        AnsiRun::Style(numbers) => style.apply(numbers),
     });
 }
 
-/// A terminal's text as plain text.
+/// Returns terminal output without escape sequences.
 pub fn plain(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    each_run(text, |run| {
-        if let Run::Text(text) = run {
+    for_each_run(text, |run| {
+        if let AnsiRun::Text(text) = run {
             out.push_str(text);
         }
     });
     out
 }
 
-enum Run<'t> {
+enum AnsiRun<'t> {
     Text(&'t str),
-    /// The numbers of one sequence: `0;1`, or `38;5;6`.
+    /// The parameters of one SGR sequence, such as `0;1` or `38;5;6`.
     Style(&'t str),
 }
 
-/// Takes a text apart. Of a line that was written over, the last state stands.
-fn each_run(text: &str, mut take: impl FnMut(Run<'_>)) {
+/// Splits text into runs. If a carriage return overwrote a line, only its last state is kept.
+fn for_each_run(text: &str, mut take: impl FnMut(AnsiRun<'_>)) {
     for line in text.split_inclusive('\n') {
         let (body, end) = line.strip_suffix('\n').map_or((line, ""), |body| (body, "\n"));
         let body = body.trim_end_matches('\r');
@@ -78,26 +79,26 @@ fn each_run(text: &str, mut take: impl FnMut(Run<'_>)) {
         let mut rest = body;
         while let Some(at) = rest.find(['\u{1b}', '\u{8}', '\u{9b}']) {
             if at > 0 {
-                take(Run::Text(&rest[..at]));
+                take(AnsiRun::Text(&rest[..at]));
             }
             rest = &rest[at..];
-            let (style, length) = sequence(rest);
+            let (style, length) = parse_escape(rest);
             if let Some(numbers) = style {
-                take(Run::Style(numbers));
+                take(AnsiRun::Style(numbers));
             }
             rest = &rest[length..];
         }
         if !rest.is_empty() {
-            take(Run::Text(rest));
+            take(AnsiRun::Text(rest));
         }
         if !end.is_empty() {
-            take(Run::Text(end));
+            take(AnsiRun::Text(end));
         }
     }
 }
 
-/// How long the sequence at the beginning of a text is, and its numbers where it sets a style.
-fn sequence(text: &str) -> (Option<&str>, usize) {
+/// Returns the length of the escape sequence at the start of `text`, and its parameters if it is an SGR sequence.
+fn parse_escape(text: &str) -> (Option<&str>, usize) {
     let mut chars = text.char_indices();
     let Some((_, first)) = chars.next() else {
         return (None, 0);
@@ -110,7 +111,7 @@ fn sequence(text: &str) -> (Option<&str>, usize) {
         _ => match chars.next() {
             Some((_, '[')) => 2,
             Some((_, ']' | 'P' | '_' | '^')) => return (None, string_length(text)),
-            // A set of characters is chosen by one letter more.
+            // A character set designation is followed by one more character.
             Some((_, '(' | ')' | '*' | '+')) => {
                 return (None, 2 + text[2..].chars().next().map_or(0, char::len_utf8));
             }
@@ -127,7 +128,7 @@ fn sequence(text: &str) -> (Option<&str>, usize) {
     (numbers, inside + end + last)
 }
 
-/// A title or a link: up to the bell or the end mark, or no further than the line.
+/// Returns the length of a control string, such as a title or a link. It ends at BEL, at ST or at the end of the line.
 fn string_length(text: &str) -> usize {
     if let Some(at) = text.find('\u{7}') {
         return at + 1;
@@ -135,19 +136,19 @@ fn string_length(text: &str) -> usize {
     text[1..].find("\u{1b}\\").map_or(text.len(), |at| at + 3)
 }
 
-/// How a terminal writes: colours are the sixteen it has.
+/// The current style of a terminal. Colours are indexes of the sixteen ANSI colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Pen {
+pub struct AnsiStyle {
     pub color: Option<u8>,
-    pub ground: Option<u8>,
+    pub background: Option<u8>,
     pub is_bold: bool,
     pub is_faint: bool,
     is_italic: bool,
     pub is_underlined: bool,
 }
 
-impl Pen {
-    fn take(&mut self, numbers: &str) {
+impl AnsiStyle {
+    fn apply(&mut self, numbers: &str) {
         let mut numbers = numbers
             .split([';', ':'])
             .map(|number| number.parse::<u16>().unwrap_or(0));
@@ -163,13 +164,13 @@ impl Pen {
                 23 => self.is_italic = false,
                 24 => self.is_underlined = false,
                 30..=37 => self.color = low(30),
-                38 => self.color = finer(&mut numbers),
+                38 => self.color = extended_color(&mut numbers),
                 39 => self.color = None,
-                40..=47 => self.ground = low(40),
-                48 => self.ground = finer(&mut numbers),
-                49 => self.ground = None,
+                40..=47 => self.background = low(40),
+                48 => self.background = extended_color(&mut numbers),
+                49 => self.background = None,
                 90..=97 => self.color = low(82),
-                100..=107 => self.ground = low(92),
+                100..=107 => self.background = low(92),
                 _ => {}
             }
         }
@@ -190,15 +191,15 @@ impl Pen {
         if let Some(color) = self.color {
             add(true, &format!("c{color}"));
         }
-        if let Some(ground) = self.ground {
-            add(true, &format!("g{ground}"));
+        if let Some(background) = self.background {
+            add(true, &format!("g{background}"));
         }
         classes
     }
 }
 
-/// The nearest of the sixteen colours to one of 256, or to one of three parts.
-fn finer(numbers: &mut impl Iterator<Item = u16>) -> Option<u8> {
+/// Maps a 256-colour or true-colour code to the nearest of the sixteen ANSI colours.
+fn extended_color(numbers: &mut impl Iterator<Item = u16>) -> Option<u8> {
     match numbers.next()? {
         5 => {
             let number = u8::try_from(numbers.next()?).ok()?;
@@ -206,7 +207,7 @@ fn finer(numbers: &mut impl Iterator<Item = u16>) -> Option<u8> {
                 0..=15 => number,
                 16..=231 => {
                     let cube = number - 16;
-                    nearest([cube / 36, cube / 6 % 6, cube % 6].map(|part| part * 51))
+                    nearest_color([cube / 36, cube / 6 % 6, cube % 6].map(|part| part * 51))
                 }
                 232..=243 => 8,
                 244..=255 => 7,
@@ -214,13 +215,13 @@ fn finer(numbers: &mut impl Iterator<Item = u16>) -> Option<u8> {
         }
         2 => {
             let mut part = || numbers.next().map(|part| u8::try_from(part).unwrap_or(u8::MAX));
-            Some(nearest([part()?, part()?, part()?]))
+            Some(nearest_color([part()?, part()?, part()?]))
         }
         _ => None,
     }
 }
 
-fn nearest(parts: [u8; 3]) -> u8 {
+fn nearest_color(parts: [u8; 3]) -> u8 {
     let max = parts.into_iter().max().unwrap_or_default();
     let min = parts.into_iter().min().unwrap_or_default();
     if max - min < 40 {
@@ -248,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn colours_become_classes_and_end() {
+    fn colours_become_spans_that_are_closed() {
         assert_eq!(
             html("\u{1b}[1;31mno\u{1b}[0m yes"),
             "<span class=\"ab c1\">no</span> yes"
@@ -259,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn what_moves_the_cursor_goes_and_nothing_breaks_out() {
+    fn cursor_movements_are_dropped_and_markup_is_escaped() {
         assert_eq!(html("a\u{1b}[2Kb\u{1b}]0;title\u{7}c\u{1b}(Bd"), "abcd");
         assert_eq!(html("10%\r50%\r100%\r\nend"), "100%\nend");
         assert_eq!(html("\u{1b}[\"><script>m"), "cript&gt;m");

@@ -1,34 +1,34 @@
-//! What an edit changed, line by line, and inside of lines.
+//! Computes the line diff of two texts and marks changes within lines.
 
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
 use crate::escape;
 
-/// Longer texts are shown as taken out and put in: nobody reads their difference, and finding it would take long.
+/// Longer texts are shown as removed and added completely, because computing their diff would take too long.
 const LINES_MAX: usize = 2_000;
-/// So many lines around a change are shown.
-const AROUND: usize = 3;
+/// Unchanged lines shown around a change.
+const CONTEXT_LINES: usize = 3;
 
-/// One line of a difference.
+/// One line of a diff.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Line<'t> {
+pub enum DiffLine<'t> {
     Same(&'t str),
-    Out(&'t str),
-    In(&'t str),
-    /// So many lines that did not change.
-    Gap(usize),
-    /// Where in the file the next lines stand, as a patch says it.
-    Place(&'t str),
+    Removed(&'t str),
+    Added(&'t str),
+    /// A number of unchanged lines that are not shown.
+    Unchanged(usize),
+    /// The header of a hunk, which says where in the file the next lines are.
+    HunkHeader(&'t str),
 }
 
-/// The lines of the difference of two texts.
-pub fn lines<'t>(old: &'t str, new: &'t str) -> Vec<Line<'t>> {
+/// Returns the lines of the diff of two texts.
+pub fn diff_lines<'t>(old: &'t str, new: &'t str) -> Vec<DiffLine<'t>> {
     let old: Vec<&str> = old.lines().collect();
     let new: Vec<&str> = new.lines().collect();
     let mut lines = Vec::new();
     if old.len() > LINES_MAX || new.len() > LINES_MAX {
-        lines.extend(old.into_iter().map(Line::Out));
-        lines.extend(new.into_iter().map(Line::In));
+        lines.extend(old.into_iter().map(DiffLine::Removed));
+        lines.extend(new.into_iter().map(DiffLine::Added));
         return lines;
     }
     let ops = capture_diff_slices(Algorithm::Myers, &old, &new);
@@ -37,60 +37,63 @@ pub fn lines<'t>(old: &'t str, new: &'t str) -> Vec<Line<'t>> {
         match op {
             DiffOp::Equal { old_index, len, .. } => {
                 let same = &old[old_index..old_index + len];
-                let (head, tail) = (if at == 0 { 0 } else { AROUND }, if at == last { 0 } else { AROUND });
+                let (head, tail) = (
+                    if at == 0 { 0 } else { CONTEXT_LINES },
+                    if at == last { 0 } else { CONTEXT_LINES },
+                );
                 if len > head + tail + 1 {
-                    lines.extend(same[..head].iter().map(|line| Line::Same(line)));
-                    lines.push(Line::Gap(len - head - tail));
-                    lines.extend(same[len - tail..].iter().map(|line| Line::Same(line)));
+                    lines.extend(same[..head].iter().map(|line| DiffLine::Same(line)));
+                    lines.push(DiffLine::Unchanged(len - head - tail));
+                    lines.extend(same[len - tail..].iter().map(|line| DiffLine::Same(line)));
                 } else {
-                    lines.extend(same.iter().map(|line| Line::Same(line)));
+                    lines.extend(same.iter().map(|line| DiffLine::Same(line)));
                 }
             }
             op => {
-                lines.extend(old[op.old_range()].iter().map(|line| Line::Out(line)));
-                lines.extend(new[op.new_range()].iter().map(|line| Line::In(line)));
+                lines.extend(old[op.old_range()].iter().map(|line| DiffLine::Removed(line)));
+                lines.extend(new[op.new_range()].iter().map(|line| DiffLine::Added(line)));
             }
         }
     }
     lines
 }
 
-/// How many lines came and went.
-pub fn counts(lines: &[Line<'_>]) -> (usize, usize) {
-    let added = lines.iter().filter(|line| matches!(line, Line::In(_))).count();
-    let removed = lines.iter().filter(|line| matches!(line, Line::Out(_))).count();
+/// Returns the numbers of added and removed lines.
+pub fn count_changes(lines: &[DiffLine<'_>]) -> (usize, usize) {
+    let added = lines.iter().filter(|line| matches!(line, DiffLine::Added(_))).count();
+    let removed = lines.iter().filter(|line| matches!(line, DiffLine::Removed(_))).count();
     (added, removed)
 }
 
-/// Appends lines as HTML, what changed inside of them marked.
-pub(crate) fn push_html(out: &mut String, lines: &[Line<'_>]) {
+/// Appends a diff as HTML, with changes within a line marked.
+pub(crate) fn push_html(out: &mut String, lines: &[DiffLine<'_>]) {
     let mut at = 0;
     while at < lines.len() {
         match &lines[at] {
-            Line::Same(text) => {
+            DiffLine::Same(text) => {
                 out.push_str("<span>");
                 escape::push_inside(out, text);
                 out.push_str("</span>\n");
                 at += 1;
             }
-            Line::Gap(count) => {
+            DiffLine::Unchanged(count) => {
                 out.push_str(&format!("<span class=\"gap\">⋯ {count} unchanged</span>\n"));
                 at += 1;
             }
-            Line::Place(place) => {
+            DiffLine::HunkHeader(header) => {
                 out.push_str("<span class=\"gap\">");
-                let place = place.trim_matches(['@', ' ']);
-                escape::push_inside(out, if place.is_empty() { "⋯" } else { place });
+                let header = header.trim_matches(['@', ' ']);
+                escape::push_inside(out, if header.is_empty() { "⋯" } else { header });
                 out.push_str("</span>\n");
                 at += 1;
             }
-            Line::Out(_) | Line::In(_) => {
+            DiffLine::Removed(_) | DiffLine::Added(_) => {
                 let begin = at;
-                while at < lines.len() && matches!(lines[at], Line::Out(_)) {
+                while at < lines.len() && matches!(lines[at], DiffLine::Removed(_)) {
                     at += 1;
                 }
                 let middle = at;
-                while at < lines.len() && matches!(lines[at], Line::In(_)) {
+                while at < lines.len() && matches!(lines[at], DiffLine::Added(_)) {
                     at += 1;
                 }
                 push_change(out, &lines[begin..middle], &lines[middle..at]);
@@ -99,11 +102,11 @@ pub(crate) fn push_html(out: &mut String, lines: &[Line<'_>]) {
     }
 }
 
-/// Lines that went and lines that came for them. Where there are as many, each is compared with its own.
-fn push_change(out: &mut String, removed: &[Line<'_>], added: &[Line<'_>]) {
-    fn text<'t>(line: &Line<'t>) -> &'t str {
+/// Appends removed lines and the added lines that replace them. If their numbers are equal, they are compared pairwise.
+fn push_change(out: &mut String, removed: &[DiffLine<'_>], added: &[DiffLine<'_>]) {
+    fn text<'t>(line: &DiffLine<'t>) -> &'t str {
         match line {
-            Line::Out(text) | Line::In(text) => text,
+            DiffLine::Removed(text) | DiffLine::Added(text) => text,
             _ => "",
         }
     }
@@ -111,7 +114,13 @@ fn push_change(out: &mut String, removed: &[Line<'_>], added: &[Line<'_>]) {
     let marks: Vec<_> = removed
         .iter()
         .zip(added)
-        .map(|(old, new)| if pairs { marked(text(old), text(new)) } else { None })
+        .map(|(old, new)| {
+            if pairs {
+                changed_range(text(old), text(new))
+            } else {
+                None
+            }
+        })
         .collect();
     for (at, line) in removed.iter().enumerate() {
         let mark = marks.get(at).cloned().flatten().map(|(start, old, _)| (start, old));
@@ -138,8 +147,8 @@ fn push_line(out: &mut String, [open, close]: [&str; 2], text: &str, mark: Optio
     out.push_str(close);
 }
 
-/// Where two lines begin to differ, and where each ends to. None where they have little in common.
-fn marked(old: &str, new: &str) -> Option<(usize, usize, usize)> {
+/// Returns where two lines start to differ and where the difference ends in each. `None` if they have little in common.
+fn changed_range(old: &str, new: &str) -> Option<(usize, usize, usize)> {
     let same = old.char_indices().zip(new.chars()).find(|((_, a), b)| a != b);
     let start = same.map_or(old.len().min(new.len()), |((at, _), _)| at);
     let (mut old_end, mut new_end) = (old.len(), new.len());
@@ -162,7 +171,7 @@ mod tests {
 
     fn html(old: &str, new: &str) -> String {
         let mut out = String::new();
-        push_html(&mut out, &lines(old, new));
+        push_html(&mut out, &diff_lines(old, new));
         out
     }
 
@@ -177,20 +186,20 @@ mod tests {
     }
 
     #[test]
-    fn what_did_not_change_is_cut_short() {
+    fn long_unchanged_parts_are_collapsed() {
         let old: Vec<String> = (0..40).map(|line| line.to_string()).collect();
         let new = old.join("\n").replace("\n20\n", "\nX\n");
         let old = old.join("\n");
-        let all = lines(&old, &new);
-        assert_eq!(counts(&all), (1, 1));
-        assert_eq!(all.first(), Some(&Line::Gap(17)));
-        assert_eq!(all.last(), Some(&Line::Gap(16)));
+        let all = diff_lines(&old, &new);
+        assert_eq!(count_changes(&all), (1, 1));
+        assert_eq!(all.first(), Some(&DiffLine::Unchanged(17)));
+        assert_eq!(all.last(), Some(&DiffLine::Unchanged(16)));
         assert_eq!(all.len(), 2 + 2 + 6);
     }
 
     #[test]
     fn very_long_texts_are_not_compared() {
         let long = "x\n".repeat(3_000);
-        assert_eq!(counts(&lines(&long, &long)), (3_000, 3_000));
+        assert_eq!(count_changes(&diff_lines(&long, &long)), (3_000, 3_000));
     }
 }

@@ -1,60 +1,60 @@
-//! Strangers' text made harmless: the only way by which it reaches a page.
+//! Escapes untrusted text. Text from logs reaches a page only through this module.
 //!
-//! What a browser would take for markup becomes entities. What would turn the order of letters round, or stand there
-//! unseen, becomes visible: a file name must not look like another one.
+//! Markup becomes entities. Invisible characters and those that change the text direction become visible, because otherwise one
+//! file name could be made to look like another.
 
 use std::borrow::Cow;
 
-/// Text for the inside of an element or of a quoted attribute.
+/// Escapes text for an element or a quoted attribute.
 pub(crate) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + text.len() / 16);
     push(&mut out, text);
     out
 }
 
-/// The same, appended.
+/// Appends text for an element or a quoted attribute.
 pub(crate) fn push(out: &mut String, text: &str) {
-    push_looked_at(out, text, &IN_QUOTES);
+    push_escaped(out, text, &ATTRIBUTE_BYTES);
 }
 
-/// Appends text for the inside of an element alone: quotation marks mean nothing there, and stay. Logs are full of them.
+/// Appends text for an element only. Quotation marks have no meaning there and are kept, because logs contain many of them.
 pub(crate) fn push_inside(out: &mut String, text: &str) {
-    push_looked_at(out, text, &INSIDE);
+    push_escaped(out, text, &ELEMENT_BYTES);
 }
 
-/// The bytes that begin a character which has to be looked at.
-type LookedAt = [bool; 256];
-const UNSEEN: LookedAt = looked_at(b"");
-const INSIDE: LookedAt = looked_at(b"&<>");
-const IN_QUOTES: LookedAt = looked_at(b"&<>\"'");
+/// A set of bytes. If a character starts with one of them, it may need to be escaped.
+type ByteSet = [bool; 256];
+const INVISIBLE_BYTES: ByteSet = byte_set(b"");
+const ELEMENT_BYTES: ByteSet = byte_set(b"&<>");
+const ATTRIBUTE_BYTES: ByteSet = byte_set(b"&<>\"'");
 
-/// Whatever cannot be seen begins with one of these, and some marks more.
-const fn looked_at(marks: &[u8]) -> LookedAt {
-    let mut looked_at = [false; 256];
+/// Returns the first bytes of all invisible characters, and `marks`.
+const fn byte_set(marks: &[u8]) -> ByteSet {
+    let mut byte_set = [false; 256];
     let mut byte = 0;
     while byte < 0x20 {
-        looked_at[byte] = byte != b'\n' as usize && byte != b'\t' as usize;
+        byte_set[byte] = byte != b'\n' as usize && byte != b'\t' as usize;
         byte += 1;
     }
     let begin = [0x7f, 0xc2, 0xd8, 0xe2, 0xef];
     let mut at = 0;
     while at < begin.len() {
-        looked_at[begin[at]] = true;
+        byte_set[begin[at]] = true;
         at += 1;
     }
     let mut at = 0;
     while at < marks.len() {
-        looked_at[marks[at] as usize] = true;
+        byte_set[marks[at] as usize] = true;
         at += 1;
     }
-    looked_at
+    byte_set
 }
 
-fn push_looked_at(out: &mut String, text: &str, looked_at: &LookedAt) {
+fn push_escaped(out: &mut String, text: &str, byte_set: &ByteSet) {
     out.reserve(text.len());
     let mut done = 0;
     for (at, byte) in text.bytes().enumerate() {
-        if !looked_at[usize::from(byte)] {
+        if !byte_set[usize::from(byte)] {
             continue;
         }
         let Some(c) = text[at..].chars().next() else { continue };
@@ -65,7 +65,7 @@ fn push_looked_at(out: &mut String, text: &str, looked_at: &LookedAt) {
             '"' => "&quot;".into(),
             '\'' => "&#39;".into(),
             '\r' => "".into(),
-            c => match visible(c) {
+            c => match visible_form(c) {
                 Some(name) => name,
                 None => continue,
             },
@@ -77,8 +77,8 @@ fn push_looked_at(out: &mut String, text: &str, looked_at: &LookedAt) {
     out.push_str(&text[done..]);
 }
 
-/// What stands for a character that cannot be seen, or that moves others; none for all that can be shown as they are.
-fn visible(c: char) -> Option<Cow<'static, str>> {
+/// Returns the visible form of a character that is invisible or changes the text direction. `None` for all other characters.
+fn visible_form(c: char) -> Option<Cow<'static, str>> {
     match c {
         '\n' | '\t' => None,
         '\0'..='\u{1f}' => char::from_u32(0x2400 + c as u32).map(|c| c.to_string().into()),
@@ -97,16 +97,16 @@ fn visible(c: char) -> Option<Cow<'static, str>> {
     }
 }
 
-/// Text without unseen characters, for whoever escapes the rest himself: Markdown.
-pub fn reveal(text: &str) -> Cow<'_, str> {
-    let is_odd = |c: char| c == '\r' || visible(c).is_some();
-    let first = text.bytes().position(|byte| UNSEEN[usize::from(byte)]);
+/// Returns the text with invisible characters made visible and nothing else escaped, for output that is not HTML.
+pub fn show_invisible(text: &str) -> Cow<'_, str> {
+    let is_odd = |c: char| c == '\r' || visible_form(c).is_some();
+    let first = text.bytes().position(|byte| INVISIBLE_BYTES[usize::from(byte)]);
     if first.is_none_or(|first| !text[first..].contains(is_odd)) {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
-        match visible(c) {
+        match visible_form(c) {
             _ if c == '\r' => {}
             Some(name) => out.push_str(&name),
             None => out.push(c),
@@ -115,7 +115,7 @@ pub fn reveal(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Text on one line, cut after so many characters.
+/// Joins text into one line and cuts it after `chars_max` characters.
 pub fn one_line(text: &str, chars_max: usize) -> String {
     let mut line = String::new();
     let mut chars = 0;
@@ -142,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn markup_becomes_text_and_unseen_characters_are_seen() {
+    fn markup_is_escaped_and_invisible_characters_become_visible() {
         let cases = [
             ("a<b>&\"'", "a&lt;b&gt;&amp;&quot;&#39;"),
             ("é → ✓ ·", "é → ✓ ·"),
@@ -156,7 +156,7 @@ mod tests {
         let mut inside = String::new();
         push_inside(&mut inside, "a<b>&\"'\u{202e}");
         assert_eq!(inside, "a&lt;b&gt;&amp;\"'⟨U+202E⟩");
-        assert_eq!(reveal("a\u{202e}<b>\r\n"), "a⟨U+202E⟩<b>\n");
+        assert_eq!(show_invisible("a\u{202e}<b>\r\n"), "a⟨U+202E⟩<b>\n");
     }
 
     #[test]

@@ -1,48 +1,48 @@
-//! What came of a session that can be looked at elsewhere: commits and pull requests, as its tools told of them.
+//! Finds the commits and pull requests of a session in the output of its tools.
 
 use crate::ansi;
-use crate::steps::{Look, Step};
+use crate::steps::{Step, StepKind};
 
-/// A commit, or a request to merge some.
+/// A commit or a pull request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Highlight {
-    /// The event that tells of it.
+    /// The event of the call that made it.
     pub(crate) seq: u64,
-    pub(crate) what: What,
+    pub(crate) kind: HighlightKind,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum What {
+pub(crate) enum HighlightKind {
     Commit { sha: String, subject: String },
     Request { url: String },
 }
 
-/// So many are listed.
+/// At most this many are listed.
 const HIGHLIGHTS_MAX: usize = 100;
 
-/// What the shells of some steps told, in order.
+/// Returns the commits and pull requests that shell steps reported, in order.
 pub(crate) fn highlights(steps: &[Step<'_>]) -> Vec<Highlight> {
     let mut found: Vec<Highlight> = Vec::new();
     for step in steps {
-        let is_shell = matches!(step.look(), Look::Shell | Look::Test);
+        let is_shell = matches!(step.kind(), StepKind::Shell | StepKind::Test);
         let Some(result) = step.result.filter(|_| is_shell) else {
             continue;
         };
-        let asked = step.told.text();
+        let asked = step.entry.text();
         let commits = transcript::commit_command(asked).is_some();
         let requests = asked.contains("gh pr create") || asked.contains("glab mr create");
         if !commits && !requests {
             continue;
         }
         let text = ansi::plain(result.text());
-        let told = text.lines().filter_map(|line| match commits {
-            true => commit(line).or_else(|| request(line)),
-            false => request(line),
+        let found_on_lines = text.lines().filter_map(|line| match commits {
+            true => commit_on_line(line).or_else(|| request_on_line(line)),
+            false => request_on_line(line),
         });
-        for what in told {
-            if found.len() < HIGHLIGHTS_MAX && !found.iter().any(|known| known.what == what) {
-                let seq = step.told.event.seq;
-                found.push(Highlight { seq, what });
+        for kind in found_on_lines {
+            if found.len() < HIGHLIGHTS_MAX && !found.iter().any(|known| known.kind == kind) {
+                let seq = step.entry.event.seq;
+                found.push(Highlight { seq, kind });
             }
         }
     }
@@ -50,38 +50,38 @@ pub(crate) fn highlights(steps: &[Step<'_>]) -> Vec<Highlight> {
 }
 
 /// Returns the commit that git announces on a line.
-fn commit(line: &str) -> Option<What> {
+fn commit_on_line(line: &str) -> Option<HighlightKind> {
     let commit = transcript::announced_commits(line).pop()?;
-    Some(What::Commit {
+    Some(HighlightKind::Commit {
         sha: commit.hash?,
         subject: commit.subject.unwrap_or_default(),
     })
 }
 
-/// The address of a pull request or a merge request, alone on its line.
-fn request(line: &str) -> Option<What> {
+/// Returns the URL of a pull request or merge request that is alone on its line.
+fn request_on_line(line: &str) -> Option<HighlightKind> {
     let line = line.trim();
     let is_request = line.contains("/pull/") || line.contains("/merge_requests/");
-    let is_safe = line.starts_with("https://") && crate::words::is_safe(line);
-    (is_request && is_safe).then(|| What::Request { url: line.to_owned() })
+    let is_safe = line.starts_with("https://") && crate::markdown_html::is_safe(line);
+    (is_request && is_safe).then(|| HighlightKind::Request { url: line.to_owned() })
 }
 
-/// Where a repository can be looked at, as `git push` and `git clone` tell it.
+/// Returns the web URL of the repository that the session pushed to.
 pub(crate) fn repository_url(steps: &[Step<'_>]) -> Option<String> {
-    let of_step = |step: &Step<'_>| {
-        let is_push = step.told.text().contains("git push");
+    let url_in_step = |step: &Step<'_>| {
+        let is_push = step.entry.text().contains("git push");
         let text = step.result.filter(|_| is_push)?.text();
         text.lines()
-            .find_map(|line| of_remote(line.trim().strip_prefix("To ")?))
+            .find_map(|line| remote_to_url(line.trim().strip_prefix("To ")?))
     };
-    steps.iter().find_map(of_step)
+    steps.iter().find_map(url_in_step)
 }
 
-/// `https://host/owner/name` of a remote.
-pub(crate) fn of_remote(remote: &str) -> Option<String> {
+/// Converts a git remote to `https://host/owner/name`. Returns `None` for a local path or an unusual remote.
+pub(crate) fn remote_to_url(remote: &str) -> Option<String> {
     let remote = remote.trim().trim_end_matches('/').trim_end_matches(".git");
     let path = match remote.split_once("://") {
-        // What stands before `@` lets somebody in.
+        // The part before `@` can be a token and must not be shown.
         Some((_, path)) => path.rsplit('@').next()?.to_owned(),
         None => remote.rsplit('@').next()?.replacen(':', "/", 1),
     };
@@ -95,24 +95,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn commits_and_requests_are_known_by_what_is_printed() {
-        let sha = |line: &str| match commit(line) {
-            Some(What::Commit { sha, subject }) => format!("{sha} {subject}"),
+    fn commits_and_pull_requests_are_found_in_output() {
+        let sha = |line: &str| match commit_on_line(line) {
+            Some(HighlightKind::Commit { sha, subject }) => format!("{sha} {subject}"),
             other => format!("{other:?}"),
         };
         assert_eq!(sha("[main 1a2b3c4] fix the login"), "1a2b3c4 fix the login");
         assert_eq!(sha("[main (root-commit) 1a2b3c4] begin"), "1a2b3c4 begin");
         assert_eq!(sha("[INFO 12:00] nothing"), "None");
-        assert!(request("https://github.com/a/b/pull/7").is_some());
-        assert_eq!(request("javascript:alert(1)/pull/7"), None);
+        assert!(request_on_line("https://github.com/a/b/pull/7").is_some());
+        assert_eq!(request_on_line("javascript:alert(1)/pull/7"), None);
     }
 
     #[test]
-    fn a_remote_is_an_address_without_what_lets_somebody_in() {
+    fn the_url_of_a_remote_contains_no_credentials() {
         let page = Some("https://github.com/ada/app".to_owned());
-        assert_eq!(of_remote("git@github.com:ada/app.git"), page);
-        assert_eq!(of_remote("https://token@github.com/ada/app.git"), page);
-        assert_eq!(of_remote("../elsewhere"), None);
-        assert_eq!(of_remote("git@x.test:\"><script>"), None);
+        assert_eq!(remote_to_url("git@github.com:ada/app.git"), page);
+        assert_eq!(remote_to_url("https://token@github.com/ada/app.git"), page);
+        assert_eq!(remote_to_url("../elsewhere"), None);
+        assert_eq!(remote_to_url("git@x.test:\"><script>"), None);
     }
 }

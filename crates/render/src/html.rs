@@ -1,8 +1,8 @@
-//! A session as one page: a single file that needs no network and no server, however long the session was.
+//! Renders a session as one HTML file that needs no network and no server, however long the session is.
 //!
-//! What is shown lies in the page in compressed blocks, each drawn when it is scrolled to, searched without being drawn.
-//! The policy in its head lets nothing run but our own script, known by its hash, and nothing load at all. Log text is
-//! HTML that this crate made through `escape`; the script adds none.
+//! The steps are compressed blocks inside the page. The script draws a block when it is scrolled to, and searches blocks without
+//! drawing them. The content security policy allows only our own script, by its hash, and no loading at all. Text from logs
+//! becomes HTML only through `escape`, in this crate; the script creates no HTML from text.
 
 mod blocks;
 mod head;
@@ -17,33 +17,33 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use libdeflater::{CompressionLvl, Compressor};
 use sha2::{Digest, Sha256};
 
-use self::blocks::Blocks;
+use self::blocks::PageBlocks;
 use crate::escape::{escape, one_line};
-use crate::transcript_in::Transcript;
+use crate::input::Transcript;
 
 pub use self::head::title;
 
-/// The palette, light and dark, and the type of all pages. Other pages than those of this crate begin their style with it.
+/// The colours, light and dark, and the fonts of all pages. Pages that other crates make start their style sheet with it.
 pub const STYLE_BASE: &str = include_str!("html/base.css");
 pub(crate) const STYLE: &str = concat!(include_str!("html/base.css"), include_str!("html/page.css"));
 const SCRIPT: &str = include_str!("html/page.js");
-/// The fastest: pages are made more often than they are sent, and the best would take five times as long for a tenth less.
-const LEVEL: i32 = 1;
+/// The fastest level, because the best one takes five times as long and saves only a tenth of the size.
+const COMPRESSION_LEVEL: i32 = 1;
 
-/// What a page does beside showing a session.
+/// Options of a page.
 #[derive(Debug, Clone, Default)]
 pub struct PageOptions {
-    /// The page loads itself anew after so many seconds, and stays where it is: its session still runs.
+    /// If set, the page reloads itself after this many seconds and keeps its scroll position, for a session that is still running.
     pub reload_seconds: Option<u32>,
-    /// Where the index of all pages lies, seen from this one.
+    /// The link to the index of all pages, relative to this page.
     pub index: Option<String>,
 }
 
-/// Writes the page of a session.
+/// Writes a session as an HTML page.
 pub fn html(transcript: &Transcript, options: &PageOptions, out: &mut dyn Write) -> io::Result<()> {
-    let blocks = Blocks::of(transcript);
+    let blocks = PageBlocks::of(transcript);
     let title = escape(&one_line(&head::title(transcript), 120));
-    open(out, &title, &SCRIPT_HASH)?;
+    write_page_head(out, &title, &SCRIPT_HASH)?;
     let reload = options
         .reload_seconds
         .map(|seconds| format!(" data-reload=\"{seconds}\""))
@@ -57,34 +57,34 @@ pub fn html(transcript: &Transcript, options: &PageOptions, out: &mut dyn Write)
     out.write_all(b"<noscript><p class=\"none\">This page draws a session as you scroll, and needs JavaScript for it. Nothing is loaded \
         from anywhere. <code>boswell render --to md</code> makes a text that needs none.</p></noscript>\n<div id=\"flow\"></div>\n")?;
     out.write_all(b"</main>\n</div>\n")?;
-    out.write_all(head::below().as_bytes())?;
-    data(out, "ix", &pack(blocks.index_json().as_bytes()))?;
+    out.write_all(head::player_and_keys().as_bytes())?;
+    write_data(out, "ix", &compress_base64(blocks.index_json().as_bytes()))?;
     let mut packed = blocks.packed.iter().enumerate();
-    // The script comes as soon as it can draw what is seen first.
+    // The script follows the first block, so that it can draw the visible part while the browser still parses the rest.
     for (at, block) in packed.by_ref().take(1) {
-        data(out, &format!("b{at}"), block)?;
+        write_data(out, &format!("b{at}"), block)?;
     }
     writeln!(out, "<script>{SCRIPT}</script>")?;
     for (at, block) in packed {
-        data(out, &format!("b{at}"), block)?;
+        write_data(out, &format!("b{at}"), block)?;
     }
     for (at, extra) in blocks.extras.iter().enumerate() {
-        data(out, &format!("x{at}"), extra)?;
+        write_data(out, &format!("x{at}"), extra)?;
     }
     out.write_all(b"</body>\n</html>\n")
 }
 
-/// The only script that a page lets run. It is the same in all of them, and hashed once.
-static SCRIPT_HASH: LazyLock<String> = LazyLock::new(|| hash(SCRIPT));
-static STYLE_HASH: LazyLock<String> = LazyLock::new(|| hash(STYLE));
+/// The hash of the only script that a page may run. All pages share the script, so it is computed once.
+static SCRIPT_HASH: LazyLock<String> = LazyLock::new(|| csp_hash(SCRIPT));
+static STYLE_HASH: LazyLock<String> = LazyLock::new(|| csp_hash(STYLE));
 
-/// How a policy names a text.
-pub(crate) fn hash(text: &str) -> String {
+/// Returns the SHA-256 hash of a text as a content security policy writes it.
+pub(crate) fn csp_hash(text: &str) -> String {
     BASE64.encode(Sha256::digest(text.as_bytes()))
 }
 
-/// The beginning of every page of ours: what it may do, and how it looks.
-pub(crate) fn open(out: &mut dyn Write, title: &str, script_hash: &str) -> io::Result<()> {
+/// Writes the `<head>` of a page, with its content security policy and style sheet.
+pub(crate) fn write_page_head(out: &mut dyn Write, title: &str, script_hash: &str) -> io::Result<()> {
     let style_hash = &*STYLE_HASH;
     let policy = format!(
         "default-src 'none'; script-src 'sha256-{script_hash}'; style-src 'sha256-{style_hash}'; img-src data:; base-uri 'none'; form-action 'none'"
@@ -99,17 +99,17 @@ pub(crate) fn open(out: &mut dyn Write, title: &str, script_hash: &str) -> io::R
     )
 }
 
-/// Data that a browser leaves alone, as text in base64.
-fn data(out: &mut dyn Write, id: &str, base64: &str) -> io::Result<()> {
+/// Writes data in a script element of a type that browsers do not run.
+fn write_data(out: &mut dyn Write, id: &str, base64: &str) -> io::Result<()> {
     writeln!(out, "<script type=\"text/plain\" id=\"{id}\">{base64}</script>")
 }
 
-/// Compressed as browsers can take apart themselves, in base64.
-pub(crate) fn pack(bytes: &[u8]) -> String {
+/// Compresses bytes with raw deflate, which browsers can decompress natively, and encodes them as base64.
+pub(crate) fn compress_base64(bytes: &[u8]) -> String {
     thread_local! {
-        /// Its tables and the room it writes into are made once: a small piece takes less time than they do.
+        /// Reused because allocating the compressor's tables takes longer than compressing a small piece.
         static PACKER: RefCell<(Compressor, Vec<u8>)> = RefCell::new((
-            Compressor::new(CompressionLvl::new(LEVEL).expect("the level is one of its own")),
+            Compressor::new(CompressionLvl::new(COMPRESSION_LEVEL).expect("the level is one of its own")),
             Vec::new(),
         ));
     }
@@ -128,10 +128,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_packed_can_be_taken_apart() {
+    fn compressed_data_can_be_decompressed() {
         for text in ["", "a", &"long text ".repeat(100_000), "a"] {
-            assert_eq!(pack(text.as_bytes()), pack(text.as_bytes()));
-            let packed = BASE64.decode(pack(text.as_bytes())).unwrap();
+            assert_eq!(compress_base64(text.as_bytes()), compress_base64(text.as_bytes()));
+            let packed = BASE64.decode(compress_base64(text.as_bytes())).unwrap();
             let mut back = String::new();
             io::Read::read_to_string(&mut flate2::read::DeflateDecoder::new(packed.as_slice()), &mut back).unwrap();
             assert!(back == text);

@@ -1,8 +1,8 @@
-//! A session as something to look at: one HTML page, a text in Markdown, the index of many pages.
+//! Renders a session as an HTML page or as Markdown, and many sessions as an index page.
 //!
-//! [`Transcript`] in, bytes out, into whatever can be written to. This crate knows the words of `transcript` and nothing
-//! else: no store, disk, clock, terminal or settings. Secrets are masked before texts come here. Everything else in a
-//! log is a stranger's text, which is shown and never run: it reaches a page only through `escape`.
+//! Every renderer takes a [`Transcript`] and writes bytes to a `Write`. This crate knows the types of `transcript` and nothing
+//! else: no store, disk, clock, terminal or configuration. The caller masks secrets. All other text of a log is untrusted and
+//! reaches a page only through `escape`.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
@@ -10,26 +10,26 @@ pub mod ansi;
 pub mod budget;
 pub mod cards;
 pub mod diff;
-pub mod dress;
 pub mod escape;
+mod from_log;
 mod highlights;
 mod html;
+pub mod input;
 pub mod markdown;
+mod markdown_html;
 pub mod measure;
-mod of_log;
 pub mod patch;
 #[cfg(test)]
 mod properties;
 mod site;
 pub mod steps;
+pub mod tool_body;
 pub mod tools;
-pub mod transcript_in;
-mod words;
 
 pub use html::title as html_title;
 pub use html::{PageOptions, STYLE_BASE, html};
-pub use markdown::{Depth, LeftOut, MarkdownOptions, markdown};
+pub use input::{SessionCost, SessionNumbers, Subagent, Transcript, TranscriptEntry, TranscriptHead};
+pub use markdown::{MarkdownDepth, MarkdownOptions, OmittedTurns, markdown};
 pub use measure::dollars;
-pub use site::{SiteSession, site_index, site_words};
+pub use site::{SiteSession, site_index, site_search_data};
 pub use steps::calls_of_results;
-pub use transcript_in::{Head, Money, SessionNumbers, Subagent, Told, Transcript};

@@ -1,7 +1,6 @@
-//! A session as a text: for a pull request, and for a model.
+//! Renders a session as Markdown, for a pull request or for a model.
 //!
-//! Texts of the log keep their form, but not their power: a fence is longer than any inside it, an open one is closed, tags
-//! are written so that they stay text, and headings stand below ours.
+//! Text from the log keeps its formatting but cannot affect the rest of the document: see `safe`.
 
 mod safe;
 
@@ -9,71 +8,71 @@ use std::io::{self, Write};
 
 use transcript::Kind;
 
-use self::safe::{code_span, fence, quoted, settled};
-use crate::budget::{self, Block, TOKEN_CHARS, choose};
-use crate::cards::is_quiet;
-use crate::escape::{one_line, reveal};
+use self::safe::{code_span, contained, fence, quote};
+use crate::budget::{self, BudgetBlock, TOKEN_CHARS, choose_blocks};
+use crate::cards::is_hidden_by_default;
+use crate::escape::{one_line, show_invisible};
 use crate::html_title;
+use crate::input::{Subagent, Transcript};
 use crate::measure::{count, date_time, dollars, duration};
-use crate::steps::{Look, Step, steps, strays};
-use crate::tools::{command, input};
-use crate::transcript_in::{Subagent, Transcript};
-use crate::{ansi, dress};
+use crate::steps::{Step, StepKind, steps, unplaced_subagents};
+use crate::tools::{parse_input, shell_command};
+use crate::{ansi, tool_body};
 
-/// How much of each turn is told.
+/// How much of each turn is rendered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Depth {
-    /// What the human said.
+pub enum MarkdownDepth {
+    /// Only what the user wrote.
     Prompts,
     /// Also the answers, and each tool call in one line.
     Turns,
-    /// Also what tools did and the beginning of what they gave back, and subagents.
+    /// Also what tools did, the start of their output, and subagents.
     Tools,
-    /// Everything, with whole texts.
+    /// Everything, with full texts.
     Full,
 }
 
-/// What a text has to be like.
+/// Options of the Markdown.
 #[derive(Debug, Clone, Copy)]
 pub struct MarkdownOptions {
-    pub depth: Depth,
-    /// It fits into so many tokens.
+    pub depth: MarkdownDepth,
+    /// The maximum number of tokens. `None` for no limit.
     pub max_tokens: Option<usize>,
 }
 
-/// What did not fit.
+/// What was omitted because it did not fit into the budget.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct LeftOut {
+pub struct OmittedTurns {
     pub turns: Vec<u32>,
     pub steps: u64,
     pub tokens: usize,
 }
 
-/// So much of what a tool gave back is told where not everything is.
+/// Output of tools is cut after this many lines and characters, unless the depth is [`MarkdownDepth::Full`].
 const RESULT_LINES: usize = 30;
 const RESULT_CHARS: usize = 2_400;
-/// The line that says what is left out.
+/// Reserved for the note that replaces omitted turns.
 const GAP_CHARS: usize = 120;
 const NESTED_MAX: usize = 4;
 
-/// One turn, worded.
-struct Worded {
+/// The Markdown of one turn.
+struct TurnText {
     turn: Option<u32>,
     is_rewound: bool,
     steps: u64,
     text: String,
 }
 
-/// Writes a session as Markdown, and says what did not fit.
-pub fn markdown(transcript: &Transcript, options: &MarkdownOptions, out: &mut dyn Write) -> io::Result<LeftOut> {
+/// Writes a session as Markdown and returns what was omitted.
+pub fn markdown(transcript: &Transcript, options: &MarkdownOptions, out: &mut dyn Write) -> io::Result<OmittedTurns> {
     let head = head(transcript);
-    let mut blocks = worded(transcript, options.depth, 0);
-    let mut left_out = LeftOut::default();
+    let mut blocks = turn_texts(transcript, options.depth, 0);
+    let mut left_out = OmittedTurns::default();
     if let Some(max_tokens) = options.max_tokens {
         let room = max_tokens
             .saturating_mul(TOKEN_CHARS)
             .saturating_sub(head.chars().count());
-        left_out = fit(&mut blocks, room);
+        left_out = omit_turns(&mut blocks, room);
     }
     out.write_all(head.as_bytes())?;
     blocks
@@ -91,7 +90,7 @@ fn head(transcript: &Transcript) -> String {
         texts
             .into_iter()
             .flatten()
-            .map(|text| code_span(&one_line(&reveal(text), 120))),
+            .map(|text| code_span(&one_line(&show_invisible(text), 120))),
     );
     facts.extend(session.started_at.map(|at| date_time(at, &head.zone)));
     let took = session
@@ -102,42 +101,42 @@ fn head(transcript: &Transcript) -> String {
     let cost = &session.cost;
     let tokens = cost.input_tokens + cost.output_tokens + cost.cache_tokens;
     facts.extend((tokens > 0).then(|| format!("{} tokens", count(tokens))));
-    facts.extend(head.money.map(|told| dollars(told.micros)));
+    facts.extend(head.money.map(|cost| dollars(cost.micros)));
     format!(
         "# {}\n\n{}\n",
-        settled(&one_line(&reveal(&html_title(transcript)), 120)),
+        contained(&one_line(&show_invisible(&html_title(transcript)), 120)),
         facts.join(" · ")
     )
 }
 
-/// The turns of a session, worded.
-fn worded(transcript: &Transcript, depth: Depth, nested: usize) -> Vec<Worded> {
-    let mut blocks: Vec<Worded> = Vec::new();
+/// Renders the turns of a session.
+fn turn_texts(transcript: &Transcript, depth: MarkdownDepth, nested: usize) -> Vec<TurnText> {
+    let mut blocks: Vec<TurnText> = Vec::new();
     let steps = steps(transcript);
     for step in &steps {
-        let turn = step.told.event.turn;
+        let turn = step.entry.event.turn;
         if blocks.last().is_none_or(|block| block.turn != turn) {
-            blocks.push(begin(transcript, turn, nested));
+            blocks.push(begin_turn(transcript, turn, nested));
         }
         let Some(block) = blocks.last_mut() else { continue };
-        if takes(depth, step) {
+        if is_shown(depth, step) {
             block.steps += 1;
-            push(&mut block.text, step, depth, nested);
+            push_step(&mut block.text, step, depth, nested);
         }
     }
-    if depth >= Depth::Tools
+    if depth >= MarkdownDepth::Tools
         && let Some(block) = blocks.last_mut()
     {
-        for stray in strays(transcript, &steps) {
-            subagent(&mut block.text, stray, depth, nested);
+        for stray in unplaced_subagents(transcript, &steps) {
+            push_subagent(&mut block.text, stray, depth, nested);
         }
     }
-    // What stands before the first prompt is mostly the harness's: nothing of it may be told.
+    // The part before the first prompt is mostly written by the harness, so often none of its steps is shown.
     blocks.retain(|block| block.steps > 0);
     blocks
 }
 
-fn begin(transcript: &Transcript, turn: Option<u32>, nested: usize) -> Worded {
+fn begin_turn(transcript: &Transcript, turn: Option<u32>, nested: usize) -> TurnText {
     let known = transcript.turns.iter().find(|known| Some(known.turn) == turn);
     let at = known.and_then(|known| known.started_at);
     let at = at
@@ -149,7 +148,7 @@ fn begin(transcript: &Transcript, turn: Option<u32>, nested: usize) -> Worded {
     let text = turn
         .map(|turn| format!("\n{level} Turn {turn}{at}{rewound}\n"))
         .unwrap_or_default();
-    Worded {
+    TurnText {
         turn,
         is_rewound,
         steps: 0,
@@ -157,70 +156,72 @@ fn begin(transcript: &Transcript, turn: Option<u32>, nested: usize) -> Worded {
     }
 }
 
-fn takes(depth: Depth, step: &Step<'_>) -> bool {
-    let look = step.look();
+fn is_shown(depth: MarkdownDepth, step: &Step<'_>) -> bool {
+    let kind = step.kind();
     match depth {
-        Depth::Prompts => step.is_mine(),
-        Depth::Turns => !matches!(look, Look::Thought | Look::Note) || step.is_error(),
-        Depth::Tools => !is_quiet(step) && (look != Look::Note || step.is_error()),
-        Depth::Full => !is_quiet(step),
+        MarkdownDepth::Prompts => step.is_human(),
+        MarkdownDepth::Turns => !matches!(kind, StepKind::Thought | StepKind::Note) || step.is_error(),
+        MarkdownDepth::Tools => !is_hidden_by_default(step) && (kind != StepKind::Note || step.is_error()),
+        MarkdownDepth::Full => !is_hidden_by_default(step),
     }
 }
 
-fn push(out: &mut String, step: &Step<'_>, depth: Depth, nested: usize) {
-    let text = reveal(step.words());
-    match step.look() {
-        Look::Prompt => {
-            paragraph(out);
-            out.push_str(&quoted(&text));
+fn push_step(out: &mut String, step: &Step<'_>, depth: MarkdownDepth, nested: usize) {
+    let text = show_invisible(step.words());
+    match step.kind() {
+        StepKind::Prompt => {
+            start_paragraph(out);
+            out.push_str(&quote(&text));
         }
-        Look::Answer => {
-            paragraph(out);
-            out.push_str(&settled(&text));
+        StepKind::Answer => {
+            start_paragraph(out);
+            out.push_str(&contained(&text));
             out.push('\n');
         }
-        Look::Thought => {
-            paragraph(out);
-            let thought = cut(&text, depth);
+        StepKind::Thought => {
+            start_paragraph(out);
+            let thought = truncate(&text, depth);
             out.push_str("*Thinking:*\n\n");
-            out.push_str(&quoted(&thought));
+            out.push_str(&quote(&thought));
         }
-        Look::Note => {
-            item(out);
-            let word = if step.told.event.kinds.has(Kind::Error) {
+        StepKind::Note => {
+            start_list_item(out);
+            let word = if step.entry.event.kinds.has(Kind::Error) {
                 "Error"
             } else {
                 "Harness"
             };
             out.push_str(&format!("- {word}: {}\n", code_span(&one_line(&text, 200))));
         }
-        Look::Shell | Look::Test | Look::Edit | Look::Tool | Look::Agent => call(out, step, depth, nested),
+        StepKind::Shell | StepKind::Test | StepKind::Edit | StepKind::Tool | StepKind::Agent => {
+            push_call(out, step, depth, nested)
+        }
     }
-    if !step.told.images.is_empty() {
+    if !step.entry.images.is_empty() {
         out.push_str(&format!(
             "\n[{} in the log]\n",
-            crate::measure::plural(step.told.images.len() as u64, "picture")
+            crate::measure::plural(step.entry.images.len() as u64, "picture")
         ));
     }
 }
 
-/// An empty line before what follows.
-fn paragraph(out: &mut String) {
+/// Ends the previous paragraph with an empty line.
+fn start_paragraph(out: &mut String) {
     if !out.is_empty() && !out.ends_with("\n\n") {
         out.push('\n');
     }
 }
 
-/// The next line of a list; an empty line before its first.
-fn item(out: &mut String) {
+/// Starts a list item. The first item of a list needs an empty line before it.
+fn start_list_item(out: &mut String) {
     let last = out.trim_end().rsplit('\n').next().unwrap_or_default();
     if !last.starts_with("- ") {
-        paragraph(out);
+        start_paragraph(out);
     }
 }
 
-fn call(out: &mut String, step: &Step<'_>, depth: Depth, nested: usize) {
-    let event = &step.told.event;
+fn push_call(out: &mut String, step: &Step<'_>, depth: MarkdownDepth, nested: usize) {
+    let event = &step.entry.event;
     let tool = event.tool.as_deref().unwrap_or("result");
     let mut ends = Vec::new();
     ends.extend(step.duration_ms().filter(|ms| *ms >= 1_000).map(duration));
@@ -234,48 +235,51 @@ fn call(out: &mut String, step: &Step<'_>, depth: Depth, nested: usize) {
     } else {
         format!(" ({})", ends.join(", "))
     };
-    item(out);
-    let wording = one_line(&reveal(&event.summary), 200);
+    start_list_item(out);
+    let wording = one_line(&show_invisible(&event.summary), 200);
     out.push_str(&format!(
         "- **{}** {}{ends}\n",
-        settled(&one_line(&reveal(tool), 60)),
+        contained(&one_line(&show_invisible(tool), 60)),
         code_span(&wording)
     ));
-    if depth < Depth::Tools {
+    if depth < MarkdownDepth::Tools {
         return;
     }
-    let asked = step.told.text();
-    let known = input(asked);
-    if let Some(lines) = dress::difference(tool, asked, known.as_ref()) {
-        block(out, "diff", &cut(&reveal(&lines), depth));
-    } else if matches!(step.look(), Look::Shell | Look::Test) {
-        let command = known.as_ref().and_then(command).unwrap_or_else(|| asked.to_owned());
+    let asked = step.entry.text();
+    let known = parse_input(asked);
+    if let Some(lines) = tool_body::diff_text(tool, asked, known.as_ref()) {
+        push_fenced(out, "diff", &truncate(&show_invisible(&lines), depth));
+    } else if matches!(step.kind(), StepKind::Shell | StepKind::Test) {
+        let command = known
+            .as_ref()
+            .and_then(shell_command)
+            .unwrap_or_else(|| asked.to_owned());
         if command.contains('\n') || command.chars().count() > 200 {
-            block(out, "sh", &cut(&reveal(&command), depth));
+            push_fenced(out, "sh", &truncate(&show_invisible(&command), depth));
         }
-    } else if depth == Depth::Full && !asked.trim().is_empty() {
-        block(out, if known.is_some() { "json" } else { "" }, &reveal(asked));
+    } else if depth == MarkdownDepth::Full && !asked.trim().is_empty() {
+        push_fenced(out, if known.is_some() { "json" } else { "" }, &show_invisible(asked));
     }
     if let Some(result) = step.result {
-        let is_plain = step.look() == Look::Edit && !step.is_error() && depth < Depth::Full;
+        let is_plain = step.kind() == StepKind::Edit && !step.is_error() && depth < MarkdownDepth::Full;
         let text = ansi::plain(result.text());
         if !is_plain && !text.trim().is_empty() {
-            block(out, "", &cut(&reveal(text.trim_end()), depth));
+            push_fenced(out, "", &truncate(&show_invisible(text.trim_end()), depth));
         }
     }
     for one in &step.subagents {
-        subagent(out, one, depth, nested);
+        push_subagent(out, one, depth, nested);
     }
 }
 
-/// A text in a fence of its own.
-fn block(out: &mut String, language: &str, text: &str) {
-    paragraph(out);
+/// Appends a fenced block.
+fn push_fenced(out: &mut String, language: &str, text: &str) {
+    start_paragraph(out);
     out.push_str(&fence(language, text));
     out.push('\n');
 }
 
-fn subagent(out: &mut String, one: &Subagent, depth: Depth, nested: usize) {
+fn push_subagent(out: &mut String, one: &Subagent, depth: MarkdownDepth, nested: usize) {
     if nested >= NESTED_MAX {
         return;
     }
@@ -288,18 +292,21 @@ fn subagent(out: &mut String, one: &Subagent, depth: Depth, nested: usize) {
         .as_deref()
         .or(label)
         .unwrap_or("subagent");
-    paragraph(out);
-    out.push_str(&format!("**Subagent: {}**\n", settled(&one_line(&reveal(about), 120))));
-    for block in worded(&one.transcript, depth, nested + 1) {
+    start_paragraph(out);
+    out.push_str(&format!(
+        "**Subagent: {}**\n",
+        contained(&one_line(&show_invisible(about), 120))
+    ));
+    for block in turn_texts(&one.transcript, depth, nested + 1) {
         out.push_str(&block.text);
     }
-    paragraph(out);
+    start_paragraph(out);
     out.push_str("**End of the subagent**\n");
 }
 
-/// The beginning of a long text, and how much of it is not told.
-fn cut(text: &str, depth: Depth) -> String {
-    if depth == Depth::Full {
+/// Returns the start of a long text and a note on how much is missing.
+fn truncate(text: &str, depth: MarkdownDepth) -> String {
+    if depth == MarkdownDepth::Full {
         return text.to_owned();
     }
     let lines = text.lines().count();
@@ -323,21 +330,21 @@ fn cut(text: &str, depth: Depth) -> String {
     kept.trim_end_matches('\n').to_owned()
 }
 
-/// Leaves out what does not fit, and says so in its place.
-fn fit(blocks: &mut Vec<Worded>, room: usize) -> LeftOut {
+/// Omits turns that do not fit and puts a note in their place.
+fn omit_turns(blocks: &mut Vec<TurnText>, room: usize) -> OmittedTurns {
     let chars = |text: &str| text.chars().count();
-    let measures: Vec<Block> = blocks
+    let measures: Vec<BudgetBlock> = blocks
         .iter()
-        .map(|block| Block {
+        .map(|block| BudgetBlock {
             turn: block.turn,
             is_rewound: block.is_rewound,
             chars: chars(&block.text),
         })
         .collect();
-    let shown = choose(&measures, room, GAP_CHARS);
-    let mut left_out = LeftOut::default();
-    let mut kept: Vec<Worded> = Vec::new();
-    let mut gap: Option<Worded> = None;
+    let shown = choose_blocks(&measures, room, GAP_CHARS);
+    let mut left_out = OmittedTurns::default();
+    let mut kept: Vec<TurnText> = Vec::new();
+    let mut gap: Option<TurnText> = None;
     for (block, is_shown) in blocks.drain(..).zip(shown) {
         if is_shown {
             kept.extend(gap.take());
@@ -346,18 +353,18 @@ fn fit(blocks: &mut Vec<Worded>, room: usize) -> LeftOut {
         }
         left_out.turns.extend(block.turn);
         left_out.steps += block.steps;
-        left_out.tokens += budget::tokens(chars(&block.text));
-        let told = gap.get_or_insert_with(|| Worded {
+        left_out.tokens += budget::estimate_tokens(chars(&block.text));
+        let summary = gap.get_or_insert_with(|| TurnText {
             text: String::new(),
             steps: 0,
             ..block
         });
-        told.steps += 1;
-        told.text = match told.steps {
-            1 => format!("\n… turn {} left out\n", told.turn.unwrap_or_default()),
+        summary.steps += 1;
+        summary.text = match summary.steps {
+            1 => format!("\n… turn {} left out\n", summary.turn.unwrap_or_default()),
             many => format!(
                 "\n… {many} turns left out, from turn {}\n",
-                told.turn.unwrap_or_default()
+                summary.turn.unwrap_or_default()
             ),
         };
     }
@@ -368,8 +375,8 @@ fn fit(blocks: &mut Vec<Worded>, room: usize) -> LeftOut {
     {
         let wanted = chars(&last.text).saturating_sub(total - room + GAP_CHARS);
         let cut: String = last.text.chars().take(wanted).collect();
-        left_out.tokens += budget::tokens(chars(&last.text) - wanted);
-        last.text = safe::closed(&cut) + "\n… the rest of this turn is left out\n";
+        left_out.tokens += budget::estimate_tokens(chars(&last.text) - wanted);
+        last.text = safe::close_fence(&cut) + "\n… the rest of this turn is left out\n";
     }
     *blocks = kept;
     left_out

@@ -1,9 +1,9 @@
-//! Numbers for people: durations, tokens, money, sizes, times.
+//! Formats numbers for people: durations, tokens, money, sizes, times.
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-/// `840 ms`, `1.2 s`, `3 min 20 s`, `2 h 5 min`.
+/// Formats a duration: `840 ms`, `1.2 s`, `3 min 20 s`, `2 h 5 min`.
 pub fn duration(ms: u64) -> String {
     let seconds = ms / 1000;
     match seconds {
@@ -15,7 +15,7 @@ pub fn duration(ms: u64) -> String {
     }
 }
 
-/// `950`, `12.3k`, `4.5M`.
+/// Formats a count: `950`, `12.3k`, `4.5M`.
 pub fn count(number: u64) -> String {
     let tenths = |unit: u64, letter: char| {
         let tenths = number / (unit / 10);
@@ -29,7 +29,7 @@ pub fn count(number: u64) -> String {
     }
 }
 
-/// `950 B`, `12.3 kB`, `4.5 MB`.
+/// Formats a size: `950 B`, `12.3 kB`, `4.5 MB`.
 pub(crate) fn bytes(number: usize) -> String {
     let tenths = |unit: usize, word: &str| {
         let tenths = number / (unit / 10);
@@ -42,8 +42,8 @@ pub(crate) fn bytes(number: usize) -> String {
     }
 }
 
-/// Returns micro-dollars as dollars and cents, half a cent rounded up: `$1,234.50`. Every output that shows money uses it, so that
-/// two of them never differ by a cent.
+/// Formats micro-dollars as dollars and cents, rounding half a cent up: `$1,234.50`. Every output that shows money calls this, so
+/// that no two of them differ by a cent.
 pub fn dollars(micros: u64) -> String {
     let cents = micros.saturating_add(5_000) / 10_000;
     if cents == 0 && micros > 0 {
@@ -60,17 +60,17 @@ pub fn dollars(micros: u64) -> String {
     format!("${whole}.{:02}", cents % 100)
 }
 
-/// `12:03:04`.
+/// Formats a time of day: `12:03:04`.
 pub fn clock(at: Timestamp, zone: &TimeZone) -> String {
     at.to_zoned(zone.clone()).strftime("%H:%M:%S").to_string()
 }
 
-/// `2026-04-01 12:03`.
+/// Formats a date and time: `2026-04-01 12:03`.
 pub fn date_time(at: Timestamp, zone: &TimeZone) -> String {
     at.to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M").to_string()
 }
 
-/// `1 event`, `2 events`.
+/// Returns a number with its noun: `1 event`, `2 events`.
 pub fn plural(number: u64, word: &str) -> String {
     match number {
         1 => format!("1 {word}"),
@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_short() {
+    fn numbers_are_formatted_briefly() {
         assert_eq!(
             [12, 1_250, 61_000, 7_260_000].map(duration),
             ["12 ms", "1.2 s", "1 min 1 s", "2 h 1 min"]

@@ -1,13 +1,13 @@
-//! What holds for any text whatsoever: nothing panics, and no markup but ours comes out.
+//! Property tests: no text causes a panic, and no text becomes markup.
 
 use jiff::tz::TimeZone;
 use proptest::prelude::*;
 use transcript::Agent;
 
-use crate::words::{self, Breaks};
-use crate::{Depth, MarkdownOptions, PageOptions, Transcript, ansi, diff, escape, html, markdown};
+use crate::markdown_html::{self, LineBreaks};
+use crate::{MarkdownDepth, MarkdownOptions, PageOptions, Transcript, ansi, diff, escape, html, markdown};
 
-/// Texts made of what is dangerous.
+/// Generates text from dangerous pieces.
 fn hostile() -> impl Strategy<Value = String> {
     let pieces = [
         "<",
@@ -58,7 +58,7 @@ fn hostile() -> impl Strategy<Value = String> {
     prop::collection::vec(prop::sample::select(pieces.to_vec()), 0..40).prop_map(|pieces| pieces.concat())
 }
 
-/// The tags that Markdown may become.
+/// Whether a tag is one that our Markdown conversion emits.
 fn is_ours(tag: &str) -> bool {
     const PLAIN: [&str; 24] = [
         "p",
@@ -120,12 +120,12 @@ fn tags(html: &str) -> impl Iterator<Item = &str> {
 
 proptest! {
     #[test]
-    fn no_text_becomes_markup_of_its_own(text in hostile()) {
+    fn no_text_becomes_markup(text in hostile()) {
         let plain = escape::escape(&text);
         let is_odd = plain.contains(['<', '>', '"', '\'', '\u{202e}', '\u{1b}']);
         prop_assert!(!is_odd, "{}", plain);
         let mut out = String::new();
-        words::push(&mut out, &text, Breaks::Kept);
+        markdown_html::push(&mut out, &text, LineBreaks::Kept);
         for tag in tags(&out) {
             prop_assert!(is_ours(tag), "{text:?} gives <{tag}>");
         }
@@ -139,9 +139,9 @@ proptest! {
     }
 
     #[test]
-    fn a_difference_holds_both_texts(old in hostile(), new in hostile()) {
-        let lines = diff::lines(&old, &new);
-        let (added, removed) = diff::counts(&lines);
+    fn a_diff_counts_no_more_lines_than_the_texts_have(old in hostile(), new in hostile()) {
+        let lines = diff::diff_lines(&old, &new);
+        let (added, removed) = diff::count_changes(&lines);
         prop_assert!(added <= new.lines().count() && removed <= old.lines().count());
         let mut out = String::new();
         diff::push_html(&mut out, &lines);
@@ -160,7 +160,7 @@ proptest! {
             let prompt = serde_json::json!({ "type": "user", "sessionId": "s", "message": { "content": text } });
             log += &format!("{prompt}\n{answer}\n{text}\n");
         }
-        if let Some(transcript) = Transcript::of_log(Agent::Claude, "s.jsonl", log.as_bytes(), TimeZone::UTC).unwrap() {
+        if let Some(transcript) = Transcript::from_log(Agent::Claude, "s.jsonl", log.as_bytes(), TimeZone::UTC).unwrap() {
             let mut page = Vec::new();
             html(&transcript, &PageOptions::default(), &mut page).unwrap();
             let page = String::from_utf8(page).unwrap();
@@ -168,7 +168,7 @@ proptest! {
             prop_assert_eq!(own, 1);
             for max_tokens in [None, Some(100)] {
                 let mut text = Vec::new();
-                markdown(&transcript, &MarkdownOptions { depth: Depth::Full, max_tokens }, &mut text).unwrap();
+                markdown(&transcript, &MarkdownOptions { depth: MarkdownDepth::Full, max_tokens }, &mut text).unwrap();
                 let text = String::from_utf8(text).unwrap();
                 let is_odd = text.contains(['\u{1b}', '\u{202e}']);
                 prop_assert!(!is_odd, "{}", text);

@@ -1,10 +1,10 @@
-//! The index of many pages: sessions by day and by project, and a search over all of them that needs no server.
+//! Renders the index of many session pages: sessions by day and project, with a search that needs no server.
 //!
-//! A page opened from a disk may load nothing beside it. So the index itself holds what is searched: of each session what
-//! was said, and every word that stands anywhere in it, compressed. A word that stands in a tool's output is found by the
-//! list; the session's own page then shows where.
+//! A page that is opened from disk cannot load other files, so the index contains all search data, compressed: for each session its
+//! prompts and answers, and a list of every other word in it. The list finds a word in a tool's output; the session's own page
+//! then shows where it is.
 
-mod words;
+mod word_set;
 
 use std::io::{self, Write};
 use std::sync::LazyLock;
@@ -13,23 +13,23 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 
-use self::words::Words;
+use self::word_set::WordSet;
 use crate::escape::{escape, one_line};
 use crate::html::icons::THEME;
-use crate::html::{hash, open, pack, title};
+use crate::html::{compress_base64, csp_hash, title, write_page_head};
+use crate::input::Transcript;
 use crate::measure::{clock, count, dollars, duration, plural};
-use crate::steps::{Look, steps};
-use crate::transcript_in::Transcript;
+use crate::steps::{StepKind, steps};
 
 const SCRIPT: &str = include_str!("site/site.js");
-static SCRIPT_HASH: LazyLock<String> = LazyLock::new(|| hash(SCRIPT));
-/// So much of what was said in a session is shown around a hit.
+static SCRIPT_HASH: LazyLock<String> = LazyLock::new(|| csp_hash(SCRIPT));
+/// Prompts and answers beyond this size are searched by word only, without showing the text around a hit.
 const SAID_BYTES_MAX: usize = 256 << 10;
 
-/// A session as the index tells it.
+/// A session as an entry of the index.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SiteSession {
-    /// Its page, seen from the index.
+    /// The link to its page, relative to the index.
     pub file: String,
     pub session_uid: String,
     pub agent: String,
@@ -47,7 +47,7 @@ pub struct SiteSession {
 }
 
 impl SiteSession {
-    /// What the index tells of a session.
+    /// Summarises a session for the index.
     pub fn of(transcript: &Transcript, file: String) -> Self {
         let head = &transcript.head;
         let session = &head.session;
@@ -75,7 +75,7 @@ impl SiteSession {
                 |numbers| numbers.errors,
             ),
             tokens: cost.input_tokens + cost.output_tokens + cost.cache_tokens,
-            cost_micros: head.money.map(|told| told.micros),
+            cost_micros: head.money.map(|cost| cost.micros),
             outcome: match head.outcome {
                 transcript::Outcome::Unknown => "",
                 outcome => outcome.as_str(),
@@ -85,20 +85,20 @@ impl SiteSession {
     }
 }
 
-/// What of a session is searched from the index, packed as a page holds it: what was said, and after a zero all words.
-pub fn site_words(transcript: &Transcript) -> String {
+/// Returns the compressed search data of a session: its prompts and answers, a NUL, and the words of everything else.
+pub fn site_search_data(transcript: &Transcript) -> String {
     let mut said = String::new();
-    let mut words = Words::default();
-    gather(transcript, &mut said, &mut words);
+    let mut words = WordSet::default();
+    collect_text(transcript, &mut said, &mut words);
     said.push('\0');
-    words.push_in_order(&mut said);
-    pack(said.as_bytes())
+    words.push_sorted(&mut said);
+    compress_base64(said.as_bytes())
 }
 
-fn gather<'t>(transcript: &'t Transcript, said: &mut String, words: &mut Words<'t>) {
+fn collect_text<'t>(transcript: &'t Transcript, said: &mut String, words: &mut WordSet<'t>) {
     for step in steps(transcript) {
-        let is_said = matches!(step.look(), Look::Prompt | Look::Answer);
-        let text = step.told.text();
+        let is_said = matches!(step.kind(), StepKind::Prompt | StepKind::Answer);
+        let text = step.entry.text();
         if is_said && said.len() + text.len() < SAID_BYTES_MAX {
             said.push_str(text);
             said.push('\n');
@@ -110,19 +110,19 @@ fn gather<'t>(transcript: &'t Transcript, said: &mut String, words: &mut Words<'
         }
     }
     for subagent in &transcript.subagents {
-        gather(&subagent.transcript, said, words);
+        collect_text(&subagent.transcript, said, words);
     }
 }
 
-/// Writes the index of pages. `packed` is what [`site_words`] gave for each of them.
+/// Writes the index page. Each session comes with its [`site_search_data`].
 pub fn site_index(sessions: &[(SiteSession, String)], zone: &TimeZone, out: &mut dyn Write) -> io::Result<()> {
-    open(out, "Sessions", &SCRIPT_HASH)?;
+    write_page_head(out, "Sessions", &SCRIPT_HASH)?;
     writeln!(out, "<body class=\"site\">")?;
-    out.write_all(bar(sessions).as_bytes())?;
+    out.write_all(top_bar(sessions).as_bytes())?;
     out.write_all(b"<div id=\"page\">\n")?;
-    out.write_all(projects(sessions).as_bytes())?;
+    out.write_all(project_list(sessions).as_bytes())?;
     out.write_all(b"<main id=\"main\" tabindex=\"-1\">\n")?;
-    out.write_all(days(sessions, zone).as_bytes())?;
+    out.write_all(day_sections(sessions, zone).as_bytes())?;
     out.write_all(b"<p class=\"none\" id=\"nothing\" hidden>Nothing found</p>\n</main>\n</div>\n")?;
     writeln!(out, "<script>{SCRIPT}</script>")?;
     for (at, (_, packed)) in sessions.iter().enumerate() {
@@ -131,7 +131,7 @@ pub fn site_index(sessions: &[(SiteSession, String)], zone: &TimeZone, out: &mut
     out.write_all(b"</body>\n</html>\n")
 }
 
-fn bar(sessions: &[(SiteSession, String)]) -> String {
+fn top_bar(sessions: &[(SiteSession, String)]) -> String {
     let tokens: u64 = sessions.iter().map(|(session, _)| session.tokens).sum();
     let cost: u64 = sessions.iter().filter_map(|(session, _)| session.cost_micros).sum();
     let mut facts = vec![plural(sessions.len() as u64, "session")];
@@ -148,7 +148,7 @@ fn bar(sessions: &[(SiteSession, String)]) -> String {
     )
 }
 
-fn projects(sessions: &[(SiteSession, String)]) -> String {
+fn project_list(sessions: &[(SiteSession, String)]) -> String {
     let mut known: Vec<(&str, usize)> = Vec::new();
     for (session, _) in sessions {
         let project = session.project.as_deref().unwrap_or("no project");
@@ -168,7 +168,7 @@ fn projects(sessions: &[(SiteSession, String)]) -> String {
     html + "</ol>\n</nav>\n"
 }
 
-fn days(sessions: &[(SiteSession, String)], zone: &TimeZone) -> String {
+fn day_sections(sessions: &[(SiteSession, String)], zone: &TimeZone) -> String {
     let day = |session: &SiteSession| {
         let at = session.started_at.map(|at| at.to_zoned(zone.clone()));
         at.map_or_else(|| "Some day".to_owned(), |at| at.strftime("%A, %-d %B %Y").to_string())
@@ -184,7 +184,7 @@ fn days(sessions: &[(SiteSession, String)], zone: &TimeZone) -> String {
             html.push_str(&format!("<section class=\"day\"><h2>{day}</h2><ul>\n"));
             last = Some(day);
         }
-        html.push_str(&row(at, session, zone));
+        html.push_str(&session_row(at, session, zone));
     }
     if last.is_some() {
         html.push_str("</ul></section>\n");
@@ -192,7 +192,7 @@ fn days(sessions: &[(SiteSession, String)], zone: &TimeZone) -> String {
     html
 }
 
-fn row(at: usize, session: &SiteSession, zone: &TimeZone) -> String {
+fn session_row(at: usize, session: &SiteSession, zone: &TimeZone) -> String {
     let project = session.project.as_deref().unwrap_or("no project");
     let mut facts = vec![escape(project)];
     facts.extend(session.branch.as_deref().map(escape));
@@ -210,7 +210,7 @@ fn row(at: usize, session: &SiteSession, zone: &TimeZone) -> String {
             escape(word)
         ),
     };
-    // Only words that we know are classes.
+    // The agent's name becomes a CSS class, so only known names are used.
     let agent = transcript::Agent::ALL
         .into_iter()
         .find(|known| known.as_str() == session.agent);

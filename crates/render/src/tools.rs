@@ -1,10 +1,10 @@
-//! The tools of all agents by what they do, so that each is shown in the same dress whoever calls it.
+//! Classifies the tools of all agents by purpose, so that equivalent tools look the same.
 
 use serde_json::Value;
 
-/// What a tool does.
+/// The purpose of a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Family {
+pub enum ToolFamily {
     Shell,
     Edit,
     Read,
@@ -17,51 +17,51 @@ pub enum Family {
     Other,
 }
 
-/// The family of a tool. Names from other servers are prefixed: `mcp__server__tool`.
-pub fn family(tool: &str) -> Family {
+/// Returns the family of a tool by its name.
+pub fn tool_family(tool: &str) -> ToolFamily {
     match tool {
-        "write_stdin" | "BashOutput" | "KillShell" => Family::Shell,
-        _ if transcript::runs_commands(tool) => Family::Shell,
+        "write_stdin" | "BashOutput" | "KillShell" => ToolFamily::Shell,
+        _ if transcript::runs_commands(tool) => ToolFamily::Shell,
         "Edit" | "MultiEdit" | "Write" | "NotebookEdit" | "apply_patch" | "search_replace" | "write" | "write_file"
-        | "edit_file" | "create_file" | "file_change" | "patch" => Family::Edit,
-        "Read" | "NotebookRead" | "read_file" | "view_image" | "view" => Family::Read,
+        | "edit_file" | "create_file" | "file_change" | "patch" => ToolFamily::Edit,
+        "Read" | "NotebookRead" | "read_file" | "view_image" | "view" => ToolFamily::Read,
         "Grep" | "Glob" | "LS" | "grep" | "list_dir" | "glob_file_search" | "codebase_search" | "ToolSearch"
-        | "tool_search" => Family::Search,
+        | "tool_search" => ToolFamily::Search,
         "TodoWrite" | "TodoRead" | "update_plan" | "todo_write" | "TaskCreate" | "TaskUpdate" | "TaskList" => {
-            Family::Todo
+            ToolFamily::Todo
         }
-        "ExitPlanMode" | "exit_plan_mode" => Family::Plan,
-        "AskUserQuestion" | "request_user_input" | "ask_user_question" => Family::Question,
-        "WebSearch" | "WebFetch" | "web_search" | "web_fetch" | "x_search" | "open_page" => Family::Web,
-        "Task" | "Agent" | "spawn_agent" | "task" | "spawn_subagent" => Family::Agent,
-        _ => Family::Other,
+        "ExitPlanMode" | "exit_plan_mode" => ToolFamily::Plan,
+        "AskUserQuestion" | "request_user_input" | "ask_user_question" => ToolFamily::Question,
+        "WebSearch" | "WebFetch" | "web_search" | "web_fetch" | "x_search" | "open_page" => ToolFamily::Web,
+        "Task" | "Agent" | "spawn_agent" | "task" | "spawn_subagent" => ToolFamily::Agent,
+        _ => ToolFamily::Other,
     }
 }
 
-/// The input of a tool call, where it is JSON.
-pub fn input(text: &str) -> Option<Value> {
+/// Parses the input of a tool call. Returns `None` if it is not JSON.
+pub fn parse_input(text: &str) -> Option<Value> {
     let text = text.trim_start();
     let is_json = text.starts_with('{') || text.starts_with('[');
     is_json.then(|| serde_json::from_str(text).ok()).flatten()
 }
 
-/// A text in the input, under the first of some keys that has one.
-pub fn text_of<'v>(input: &'v Value, keys: &[&str]) -> Option<&'v str> {
+/// Returns the string under the first of `keys` that has one.
+pub fn first_text<'v>(input: &'v Value, keys: &[&str]) -> Option<&'v str> {
     keys.iter().find_map(|key| input.get(key)?.as_str())
 }
 
-/// A call in one line, where it can be told better than by its keys.
-pub fn wording(tool: &str, asked: &str) -> Option<String> {
-    let family = family(tool);
+/// Returns a one-line description of a call, or `None` if its summary describes it as well.
+pub fn describe_call(tool: &str, asked: &str) -> Option<String> {
+    let family = tool_family(tool);
     let is_known = matches!(
         family,
-        Family::Todo | Family::Plan | Family::Question | Family::Web | Family::Search
+        ToolFamily::Todo | ToolFamily::Plan | ToolFamily::Question | ToolFamily::Web | ToolFamily::Search
     );
-    // Most calls are told by their summaries: only these are worth taking apart.
-    let input = is_known.then(|| input(asked)).flatten()?;
-    let text = |keys: &[&str]| text_of(&input, keys).map(str::to_owned);
+    // Parsing the input is expensive, and the summary is good enough for all other families.
+    let input = is_known.then(|| parse_input(asked)).flatten()?;
+    let text = |keys: &[&str]| first_text(&input, keys).map(str::to_owned);
     match family {
-        Family::Todo => match list_of(&input) {
+        ToolFamily::Todo => match todo_list(&input) {
             Some(list) => {
                 let done = list.iter().filter(|one| is_done(one)).count();
                 Some(format!("{done} of {} done", list.len()))
@@ -70,19 +70,19 @@ pub fn wording(tool: &str, asked: &str) -> Option<String> {
                 let id = input.get("taskId").or(input.get("id"));
                 let id = id.map(|id| id.as_str().map_or_else(|| id.to_string(), str::to_owned));
                 let status = text(&["status"]).map(|status| status.replace('_', " "));
-                let told = text(&["subject", "content"]);
-                told.or_else(|| Some(format!("task {}: {}", id?, status.unwrap_or_default())))
+                let title = text(&["subject", "content"]);
+                title.or_else(|| Some(format!("task {}: {}", id?, status.unwrap_or_default())))
             }
         },
-        Family::Plan => Some("a plan".to_owned()),
-        Family::Question => text_of(input.get("questions")?.get(0)?, &["question", "prompt"]).map(str::to_owned),
-        Family::Web => text(&["query", "url"]),
+        ToolFamily::Plan => Some("a plan".to_owned()),
+        ToolFamily::Question => first_text(input.get("questions")?.get(0)?, &["question", "prompt"]).map(str::to_owned),
+        ToolFamily::Web => text(&["query", "url"]),
         _ => text(&["query"]),
     }
 }
 
-/// The list of things to do in an input: Claude's `todos`, Codex's `plan`, Grok's of either form.
-pub fn list_of(input: &Value) -> Option<&Vec<Value>> {
+/// Returns the to-do list in an input: Claude's `todos`, Codex's `plan`, or either form of Grok's.
+pub fn todo_list(input: &Value) -> Option<&Vec<Value>> {
     let list = ["todos", "plan", "items", "steps"]
         .into_iter()
         .find_map(|key| input.get(key)?.as_array());
@@ -90,12 +90,12 @@ pub fn list_of(input: &Value) -> Option<&Vec<Value>> {
 }
 
 fn is_done(one: &Value) -> bool {
-    matches!(text_of(one, &["status", "state"]), Some("completed" | "done"))
+    matches!(first_text(one, &["status", "state"]), Some("completed" | "done"))
 }
 
-/// The command that a shell runs.
-pub fn command(input: &Value) -> Option<String> {
-    if let Some(command) = text_of(input, &["command", "cmd", "chars", "script"]) {
+/// Returns the command that a shell tool runs.
+pub fn shell_command(input: &Value) -> Option<String> {
+    if let Some(command) = first_text(input, &["command", "cmd", "chars", "script"]) {
         return Some(command.to_owned());
     }
     let words: Vec<&str> = input
@@ -105,14 +105,14 @@ pub fn command(input: &Value) -> Option<String> {
         .filter_map(Value::as_str)
         .collect();
     Some(match words.as_slice() {
-        // What stands behind `bash -lc` is the whole command.
+        // `bash -lc SCRIPT`: the script is the whole command.
         [shell, flag, script] if shell.ends_with("sh") && flag.starts_with('-') => (*script).to_owned(),
         words => words.join(" "),
     })
 }
 
-/// The language of a file by its ending, as the colours know it.
-pub(crate) fn language(path: &str) -> &'static str {
+/// Returns the page script's name for the language of a file, by its extension. Empty if the language is not highlighted.
+pub(crate) fn language_of_path(path: &str) -> &'static str {
     let name = path.rsplit(['/', '\\']).next().unwrap_or(path);
     let ending = name.rsplit('.').next().unwrap_or_default();
     match ending.to_ascii_lowercase().as_str() {
@@ -135,8 +135,8 @@ pub(crate) fn language(path: &str) -> &'static str {
     }
 }
 
-/// The language that a fence in Markdown names.
-pub(crate) fn fenced(info: &str) -> &'static str {
+/// Returns the page script's name for the language in the info string of a Markdown fence.
+pub(crate) fn language_of_fence(info: &str) -> &'static str {
     let word = info.split([' ', ',', '{', ':']).next().unwrap_or_default();
     match word.to_ascii_lowercase().as_str() {
         "rust" => "rs",
@@ -147,6 +147,6 @@ pub(crate) fn fenced(info: &str) -> &'static str {
         "shell" | "bash" | "console" | "terminal" | "zsh" | "powershell" => "sh",
         "ruby" => "rb",
         "diff" | "patch" => "diff",
-        other => language(&format!("x.{other}")),
+        other => language_of_path(&format!("x.{other}")),
     }
 }

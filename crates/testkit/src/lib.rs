@@ -12,6 +12,7 @@ pub mod days;
 pub mod golden;
 pub mod home;
 pub mod json_schema;
+pub mod language;
 pub mod logs;
 pub mod postgres;
 pub mod truth;

@@ -8,7 +8,7 @@
 mod code;
 mod graph;
 mod house;
-mod rust;
+pub(crate) mod rust;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -35,7 +35,7 @@ impl fmt::Display for Complaint {
 
 /// The text files of a checkout by their relative path, with `/` between the parts.
 #[derive(Debug, Default)]
-struct Tree {
+pub(crate) struct Tree {
     files: BTreeMap<String, String>,
 }
 
@@ -70,7 +70,7 @@ fn complain(out: &mut Vec<Complaint>, path: &str, line: usize, rule: &'static st
 impl Tree {
     /// Makes a tree from paths and texts.
     #[cfg(test)]
-    fn of(files: &[(&str, &str)]) -> Tree {
+    pub(crate) fn of(files: &[(&str, &str)]) -> Tree {
         let files = files
             .iter()
             .map(|(path, text)| (path.to_string(), text.to_string()))
@@ -79,7 +79,7 @@ impl Tree {
     }
 
     /// Reads every file below `root` that could be tracked. Links are not followed.
-    fn read(root: &Path) -> Tree {
+    pub(crate) fn read(root: &Path) -> Tree {
         let mut tree = Tree::default();
         tree.walk(root, "");
         tree
@@ -105,7 +105,7 @@ impl Tree {
         }
     }
 
-    fn sources(&self) -> Vec<rust::Source> {
+    pub(crate) fn sources(&self) -> Vec<rust::Source> {
         let mut sources: Vec<_> = self
             .files
             .iter()

@@ -200,7 +200,7 @@ impl<'c> Means<'c> {
 struct Made {
     path: PathBuf,
     bytes: u64,
-    left_out: Option<render::LeftOut>,
+    left_out: Option<render::OmittedTurns>,
     film: Option<film::Film>,
 }
 
@@ -304,12 +304,12 @@ fn text_options(args: &RenderArgs) -> MarkdownOptions {
     }
 }
 
-fn depth_of(depth: Depth) -> render::Depth {
+fn depth_of(depth: Depth) -> render::MarkdownDepth {
     match depth {
-        Depth::Prompts => render::Depth::Prompts,
-        Depth::Turns => render::Depth::Turns,
-        Depth::Tools => render::Depth::Tools,
-        Depth::Full => render::Depth::Full,
+        Depth::Prompts => render::MarkdownDepth::Prompts,
+        Depth::Turns => render::MarkdownDepth::Turns,
+        Depth::Tools => render::MarkdownDepth::Tools,
+        Depth::Full => render::MarkdownDepth::Full,
     }
 }
 

@@ -1,6 +1,8 @@
 //! An answer on a terminal that fits a model's budget: see [`::render::budget`].
 
-pub(crate) use ::render::budget::{Block, TOKEN_CHARS, choose, tokens};
+pub(crate) use ::render::budget::{
+    BudgetBlock as Block, TOKEN_CHARS, choose_blocks as choose, estimate_tokens as tokens,
+};
 
 /// The characters of a line that a reader sees, and its break. Colours are ours alone: others are escaped.
 pub(crate) fn visible_chars(line: &str) -> usize {

@@ -1,22 +1,22 @@
-//! Bits as H.264 writes them: fixed ones, Exp-Golomb codes, and the unit that holds them.
+//! Writes the bit stream of H.264: fixed-length fields, Exp-Golomb codes, NAL units.
 
-/// Bits in the making, most significant first.
+/// Collects bits, most significant first.
 #[derive(Debug, Default, Clone)]
-pub(crate) struct Bits {
+pub(crate) struct BitWriter {
     bytes: Vec<u8>,
-    /// What is not yet a whole byte, and how many bits that are.
-    open: u64,
+    /// Bits that do not fill a byte yet; `count` is their number.
+    pending: u64,
     count: u32,
 }
 
-impl Bits {
-    /// The lowest `count` bits of a number, at most 32.
+impl BitWriter {
+    /// Writes the lowest `count` bits of a number, at most 32.
     pub(crate) fn put(&mut self, value: u32, count: u32) {
-        self.open = (self.open << count) | u64::from(value & low(count));
+        self.pending = (self.pending << count) | u64::from(value & low_bits(count));
         self.count += count;
         while self.count >= 8 {
             self.count -= 8;
-            self.bytes.push((self.open >> self.count).to_le_bytes()[0]);
+            self.bytes.push((self.pending >> self.count).to_le_bytes()[0]);
         }
     }
 
@@ -24,7 +24,7 @@ impl Bits {
         self.put(u32::from(is), 1);
     }
 
-    /// An unsigned Exp-Golomb code.
+    /// Writes an unsigned Exp-Golomb code, `ue(v)` in the standard.
     pub(crate) fn ue(&mut self, value: u32) {
         let number = value + 1;
         let length = 32 - number.leading_zeros();
@@ -32,14 +32,15 @@ impl Bits {
         self.put(number, length);
     }
 
-    /// A signed Exp-Golomb code: 0, 1, -1, 2, -2, …
+    /// Writes a signed Exp-Golomb code, `se(v)` in the standard: 0, 1, -1, 2, -2, …
     pub(crate) fn se(&mut self, value: i32) {
         let number = value.unsigned_abs() * 2;
         self.ue(if value > 0 { number - 1 } else { number });
     }
 
-    /// The unit of these bits: one that ends them, whole bytes, and nothing in it that looks like the start of another unit.
-    pub(crate) fn unit(mut self, header: u8) -> Vec<u8> {
+    /// Returns the bits as a NAL unit: with the stop bit, padded to whole bytes, and with emulation prevention bytes, so that nothing in
+    /// it looks like a start code.
+    pub(crate) fn finish_nal_unit(mut self, header: u8) -> Vec<u8> {
         self.put(1, 1);
         let rest = (8 - self.count) % 8;
         self.put(0, rest);
@@ -58,7 +59,7 @@ impl Bits {
     }
 }
 
-fn low(count: u32) -> u32 {
+fn low_bits(count: u32) -> u32 {
     u32::MAX.checked_shr(32 - count).unwrap_or(0)
 }
 
@@ -66,15 +67,15 @@ fn low(count: u32) -> u32 {
 mod tests {
     use super::*;
 
-    fn bits(write: impl FnOnce(&mut Bits)) -> Vec<u8> {
-        let mut bits = Bits::default();
+    fn bits(write: impl FnOnce(&mut BitWriter)) -> Vec<u8> {
+        let mut bits = BitWriter::default();
         write(&mut bits);
-        bits.unit(0x65)
+        bits.finish_nal_unit(0x65)
     }
 
     #[test]
-    fn codes_are_those_of_the_standard() {
-        // 1, 010, 011, 00100, and the bit that ends them.
+    fn codes_match_the_standard() {
+        // 1, 010, 011, 00100, and the stop bit.
         assert_eq!(
             bits(|bits| (0..4).for_each(|n| bits.ue(n))),
             [0x65, 0b1010_0110, 0b0100_1000]
@@ -86,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_inside_looks_like_the_start_of_a_unit() {
+    fn start_codes_inside_a_unit_are_escaped() {
         let unit = bits(|bits| bits.put(1, 32));
         assert_eq!(unit, [0x65, 0, 0, 3, 0, 1, 0x80]);
         assert_eq!(bits(|bits| bits.put(0, 24)), [0x65, 0, 0, 3, 0, 0x80]);

@@ -1,29 +1,29 @@
-//! How the numbers of a block are written: the variable length codes of H.264's baseline, tables 9-5 to 9-10 of the standard.
+//! CAVLC: writes the coefficients of a block with the variable-length codes of tables 9-5 to 9-10 of the standard.
 
-use super::bits::Bits;
+use super::bits::BitWriter;
 
-/// By which table a block says how many of its numbers are not 0.
+/// Selects the `coeff_token` table of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Around {
-    /// So many are not 0 in the blocks beside it, on average.
-    Blocks(u8),
-    /// The four means of a colour.
-    Colors,
+pub(crate) enum CoefficientContext {
+    /// The average number of non-zero coefficients in the neighbouring blocks.
+    Neighbours(u8),
+    /// The DC coefficients of a chroma plane.
+    ChromaDc,
 }
 
-/// Lengths and bits by how many numbers are not 0, and how many of the last ones are 1 or -1.
-type Tokens = [[(u8, u8); 4]; 17];
+/// Lengths and codes by the number of non-zero coefficients and of trailing ±1.
+type TokenTable = [[(u8, u8); 4]; 17];
 
-/// Writes numbers in their order, coarse ones first; says how many are not 0.
-pub(crate) fn write(bits: &mut Bits, numbers: &[i32], around: Around) -> u8 {
-    // From the fine end: the numbers that are not 0, and how many zeros stand before each.
+/// Writes coefficients, low frequencies first, and returns how many are not zero.
+pub(crate) fn write_block(bits: &mut BitWriter, coefficients: &[i32], context: CoefficientContext) -> u8 {
+    // From the high frequencies down: the non-zero coefficients, and the number of zeros before each.
     let mut levels = [0_i32; 16];
     let mut runs = [0_usize; 16];
     let mut total = 0;
     let mut zeros = 0;
-    for number in numbers.iter().rev() {
-        if *number != 0 {
-            levels[total] = *number;
+    for coefficient in coefficients.iter().rev() {
+        if *coefficient != 0 {
+            levels[total] = *coefficient;
             total += 1;
         } else if total > 0 {
             runs[total - 1] += 1;
@@ -32,7 +32,7 @@ pub(crate) fn write(bits: &mut Bits, numbers: &[i32], around: Around) -> u8 {
     }
     let (levels, runs) = (&levels[..total], &runs[..total]);
     let ones = levels.iter().take(3).take_while(|level| level.abs() == 1).count();
-    token(bits, total, ones, around);
+    write_token(bits, total, ones, context);
     if total == 0 {
         return 0;
     }
@@ -40,10 +40,10 @@ pub(crate) fn write(bits: &mut Bits, numbers: &[i32], around: Around) -> u8 {
         bits.flag(*level < 0);
     }
     write_levels(bits, levels, ones);
-    if total < numbers.len() {
-        let (length, code) = match around {
-            Around::Colors => COLOR_ZEROS[total - 1][zeros],
-            Around::Blocks(_) => ZEROS[total - 1][zeros],
+    if total < coefficients.len() {
+        let (length, code) = match context {
+            CoefficientContext::ChromaDc => CHROMA_DC_ZEROS[total - 1][zeros],
+            CoefficientContext::Neighbours(_) => TOTAL_ZEROS[total - 1][zeros],
         };
         bits.put(u32::from(code), u32::from(length));
     }
@@ -52,23 +52,23 @@ pub(crate) fn write(bits: &mut Bits, numbers: &[i32], around: Around) -> u8 {
         if left == 0 {
             break;
         }
-        let (length, code) = RUNS[left.min(7) - 1][*run];
+        let (length, code) = RUN_BEFORE[left.min(7) - 1][*run];
         bits.put(u32::from(code), u32::from(length));
         left -= run;
     }
     u8::try_from(total).unwrap_or(16)
 }
 
-fn token(bits: &mut Bits, total: usize, ones: usize, around: Around) {
-    let table = match around {
-        Around::Colors => {
-            let (length, code) = COLOR_TOKENS[total][ones];
+fn write_token(bits: &mut BitWriter, total: usize, ones: usize, context: CoefficientContext) {
+    let table = match context {
+        CoefficientContext::ChromaDc => {
+            let (length, code) = CHROMA_DC_TOKENS[total][ones];
             return bits.put(u32::from(code), u32::from(length));
         }
-        Around::Blocks(0..2) => &TOKENS[0],
-        Around::Blocks(2..4) => &TOKENS[1],
-        Around::Blocks(4..8) => &TOKENS[2],
-        Around::Blocks(_) => {
+        CoefficientContext::Neighbours(0..2) => &TOKENS[0],
+        CoefficientContext::Neighbours(2..4) => &TOKENS[1],
+        CoefficientContext::Neighbours(4..8) => &TOKENS[2],
+        CoefficientContext::Neighbours(_) => {
             let code = if total == 0 { 3 } else { (total - 1) << 2 | ones };
             return bits.put(u32::try_from(code).unwrap_or(3), 6);
         }
@@ -77,13 +77,13 @@ fn token(bits: &mut Bits, total: usize, ones: usize, around: Around) {
     bits.put(u32::from(code), u32::from(length));
 }
 
-fn write_levels(bits: &mut Bits, levels: &[i32], ones: usize) {
+fn write_levels(bits: &mut BitWriter, levels: &[i32], ones: usize) {
     let mut suffix_bits = u32::from(levels.len() > 10 && ones < 3);
     for (at, level) in levels.iter().enumerate().skip(ones) {
         let magnitude = level.unsigned_abs();
         let mut code = 2 * magnitude - if *level > 0 { 2 } else { 1 };
         if at == ones && ones < 3 {
-            // It is known not to be 1 or -1.
+            // It cannot be ±1, or it would count as a trailing one.
             code -= 2;
         }
         let short = if suffix_bits == 0 { 14 } else { 15 << suffix_bits };
@@ -107,7 +107,7 @@ fn write_levels(bits: &mut Bits, levels: &[i32], ones: usize) {
 const N: (u8, u8) = (0, 0);
 
 #[rustfmt::skip]
-const TOKENS: [Tokens; 3] = [
+const TOKENS: [TokenTable; 3] = [
     [
         [(1, 1), N, N, N], [(6, 5), (2, 1), N, N], [(8, 7), (6, 4), (3, 1), N], [(9, 7), (8, 6), (7, 5), (5, 3)],
         [(10, 7), (9, 6), (8, 5), (6, 3)], [(11, 7), (10, 6), (9, 5), (7, 4)], [(13, 15), (11, 6), (10, 5), (8, 4)],
@@ -134,7 +134,7 @@ const TOKENS: [Tokens; 3] = [
     ],
 ];
 
-const COLOR_TOKENS: [[(u8, u8); 4]; 5] = [
+const CHROMA_DC_TOKENS: [[(u8, u8); 4]; 5] = [
     [(2, 1), N, N, N],
     [(6, 7), (1, 1), N, N],
     [(6, 4), (6, 6), (3, 1), N],
@@ -143,7 +143,7 @@ const COLOR_TOKENS: [[(u8, u8); 4]; 5] = [
 ];
 
 #[rustfmt::skip]
-const ZEROS: [&[(u8, u8)]; 15] = [
+const TOTAL_ZEROS: [&[(u8, u8)]; 15] = [
     &[(1, 1), (3, 3), (3, 2), (4, 3), (4, 2), (5, 3), (5, 2), (6, 3), (6, 2), (7, 3), (7, 2), (8, 3), (8, 2), (9, 3), (9, 2), (9, 1)],
     &[(3, 7), (3, 6), (3, 5), (3, 4), (3, 3), (4, 5), (4, 4), (4, 3), (4, 2), (5, 3), (5, 2), (6, 3), (6, 2), (6, 1), (6, 0)],
     &[(4, 5), (3, 7), (3, 6), (3, 5), (4, 4), (4, 3), (3, 4), (3, 3), (4, 2), (5, 3), (5, 2), (6, 1), (5, 1), (6, 0)],
@@ -161,14 +161,14 @@ const ZEROS: [&[(u8, u8)]; 15] = [
     &[(1, 0), (1, 1)],
 ];
 
-const COLOR_ZEROS: [&[(u8, u8)]; 3] = [
+const CHROMA_DC_ZEROS: [&[(u8, u8)]; 3] = [
     &[(1, 1), (2, 1), (3, 1), (3, 0)],
     &[(1, 1), (2, 1), (2, 0)],
     &[(1, 1), (1, 0)],
 ];
 
 #[rustfmt::skip]
-const RUNS: [&[(u8, u8)]; 7] = [
+const RUN_BEFORE: [&[(u8, u8)]; 7] = [
     &[(1, 1), (1, 0)],
     &[(1, 1), (2, 1), (2, 0)],
     &[(2, 3), (2, 2), (2, 1), (2, 0)],
@@ -182,7 +182,7 @@ const RUNS: [&[(u8, u8)]; 7] = [
 mod tests {
     use super::*;
 
-    /// No code is the beginning of another one.
+    /// Asserts that no code is a prefix of another.
     fn check(codes: impl Iterator<Item = (u8, u8)>) {
         let codes: Vec<String> = codes
             .filter(|(length, _)| *length > 0)
@@ -198,15 +198,15 @@ mod tests {
     }
 
     #[test]
-    fn every_table_can_be_read_back() {
+    fn every_code_table_is_prefix_free() {
         TOKENS.iter().for_each(|table| check(table.iter().flatten().copied()));
-        check(COLOR_TOKENS.iter().flatten().copied());
-        ZEROS
+        check(CHROMA_DC_TOKENS.iter().flatten().copied());
+        TOTAL_ZEROS
             .iter()
-            .chain(&COLOR_ZEROS)
-            .chain(&RUNS)
+            .chain(&CHROMA_DC_ZEROS)
+            .chain(&RUN_BEFORE)
             .for_each(|table| check(table.iter().copied()));
-        for (at, table) in ZEROS.iter().enumerate() {
+        for (at, table) in TOTAL_ZEROS.iter().enumerate() {
             assert_eq!(table.len(), 16 - at);
         }
     }

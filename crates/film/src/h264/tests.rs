@@ -1,13 +1,13 @@
-//! What ffmpeg decodes is, point by point, what the encoder believes to be seen.
+//! ffmpeg decodes exactly the pixels that the encoder reconstructs.
 
 use super::*;
-use crate::probe;
+use crate::ffmpeg;
 
-/// Numbers that look random and are the same every time.
-struct Dice(u64);
+/// A deterministic random number generator.
+struct TestRandom(u64);
 
-impl Dice {
-    fn throw(&mut self, sides: u64) -> usize {
+impl TestRandom {
+    fn below(&mut self, sides: u64) -> usize {
         self.0 = self
             .0
             .wrapping_mul(6_364_136_223_846_793_005)
@@ -16,18 +16,18 @@ impl Dice {
     }
 }
 
-/// Paints a square of a colour, or one of noise.
-fn paint(picture: &mut [Plane; 3], dice: &mut Dice) {
+/// Paints a rectangle of one colour or of noise.
+fn paint(picture: &mut [Plane; 3], random: &mut TestRandom) {
     let (width, height) = (picture[0].width, picture[0].height());
-    let (x, y) = (dice.throw(width as u64) / 2 * 2, dice.throw(height as u64) / 2 * 2);
-    let (w, h) = (dice.throw(80) / 2 * 2, dice.throw(40) / 2 * 2);
-    let noise = dice.throw(3) * 60;
+    let (x, y) = (random.below(width as u64) / 2 * 2, random.below(height as u64) / 2 * 2);
+    let (w, h) = (random.below(80) / 2 * 2, random.below(40) / 2 * 2);
+    let noise = random.below(3) * 60;
     for (at, plane) in picture.iter_mut().enumerate() {
         let half = if at == 0 { 1 } else { 2 };
-        let shade = dice.throw(256);
+        let shade = random.below(256);
         for py in y / half..((y + h) / half).min(height / half) {
             for px in x / half..((x + w) / half).min(width / half) {
-                let shade = shade + if noise > 0 { dice.throw(noise as u64) } else { 0 };
+                let shade = shade + if noise > 0 { random.below(noise as u64) } else { 0 };
                 plane.bytes[py * plane.width + px] = shade.min(255) as u8;
             }
         }
@@ -42,44 +42,44 @@ fn scroll(picture: &mut [Plane; 3], lines: usize) {
 }
 
 #[test]
-fn ffmpeg_sees_what_the_encoder_sees() {
-    for (coarseness, width, height) in [(10, 320, 176), (20, 320, 176), (37, 330, 184)] {
-        let mut dice = Dice(u64::from(coarseness));
-        let mut encoder = Encoder::new(width, height, 30, coarseness);
-        let mut picture = blank(width, height);
+fn ffmpeg_decodes_what_the_encoder_reconstructs() {
+    for (qp, width, height) in [(10, 320, 176), (20, 320, 176), (37, 330, 184)] {
+        let mut random = TestRandom(u64::from(qp));
+        let mut encoder = H264Encoder::new(width, height, 30, qp);
+        let mut picture = blank_planes(width, height);
         let mut stream = Vec::new();
         let mut unit = |unit: Vec<u8>| {
             stream.extend([0, 0, 0, 1]);
             stream.extend(unit);
         };
-        unit(encoder.sequence_unit());
-        unit(encoder.picture_unit());
+        unit(encoder.sequence_parameter_set());
+        unit(encoder.picture_parameter_set());
         let mut expected = Vec::new();
         for frame in 0..40 {
-            for _ in 0..dice.throw(12) {
-                paint(&mut picture, &mut dice);
+            for _ in 0..random.below(12) {
+                paint(&mut picture, &mut random);
             }
-            let scrolled = dice.throw(3) * 24;
+            let scrolled = random.below(3) * 24;
             scroll(&mut picture, scrolled);
             match frame % 15 {
-                0 => unit(encoder.key(&picture)),
+                0 => unit(encoder.encode_key_frame(&picture)),
                 7 => {
-                    unit(encoder.next(&picture, scrolled));
-                    expected.push(encoder.now.clone());
-                    unit(encoder.same());
+                    unit(encoder.encode_frame(&picture, scrolled));
+                    expected.push(encoder.current.clone());
+                    unit(encoder.encode_unchanged_frame());
                 }
-                _ => unit(encoder.next(&picture, scrolled)),
+                _ => unit(encoder.encode_frame(&picture, scrolled)),
             }
-            expected.push(encoder.now.clone());
+            expected.push(encoder.current.clone());
         }
-        let Some(seen) = probe::decode(&stream) else { return };
+        let Some(seen) = ffmpeg::decode(&stream) else { return };
         let expected: Vec<u8> = expected
             .iter()
             .flat_map(|planes| cropped(planes, width, height))
             .collect();
         assert_eq!(seen.len(), expected.len());
         let differs = seen.iter().zip(&expected).position(|(a, b)| a != b);
-        assert_eq!(differs, None, "at coarseness {coarseness}, of {}", seen.len());
+        assert_eq!(differs, None, "at qp {qp}, of {}", seen.len());
     }
 }
 
@@ -95,17 +95,17 @@ fn cropped(planes: &[Plane; 3], width: usize, height: usize) -> Vec<u8> {
 }
 
 #[test]
-fn a_still_picture_costs_next_to_nothing_and_a_scrolled_one_little() {
-    let mut dice = Dice(7);
-    let mut encoder = Encoder::new(640, 368, 30, 20);
-    let mut picture = blank(640, 368);
+fn a_still_frame_is_tiny_and_a_scrolled_one_small() {
+    let mut random = TestRandom(7);
+    let mut encoder = H264Encoder::new(640, 368, 30, 20);
+    let mut picture = blank_planes(640, 368);
     for _ in 0..60 {
-        paint(&mut picture, &mut dice);
+        paint(&mut picture, &mut random);
     }
-    let whole = encoder.key(&picture).len();
-    assert!(encoder.same().len() < 16);
-    assert!(encoder.next(&picture, 0).len() < 16);
+    let whole = encoder.encode_key_frame(&picture).len();
+    assert!(encoder.encode_unchanged_frame().len() < 16);
+    assert!(encoder.encode_frame(&picture, 0).len() < 16);
     scroll(&mut picture, 24);
-    let scrolled = encoder.next(&picture, 24).len();
+    let scrolled = encoder.encode_frame(&picture, 24).len();
     assert!(scrolled * 10 < whole, "{scrolled} of {whole}");
 }

@@ -1,77 +1,79 @@
-//! The steps of a session as blocks that are drawn one by one, and the index by which a page finds, filters and jumps.
+//! Groups the steps of a session into blocks that the page draws one at a time, and builds the index that the page's script
+//! searches, filters and jumps by.
 
 use serde::Serialize;
 
-use crate::cards::{self, Place, Sheet, is_quiet};
+use crate::cards::{self, CardContext, CardHtml, is_hidden_by_default};
 use crate::escape::{escape, one_line};
 use crate::highlights::{self, Highlight};
-use crate::html::pack;
+use crate::html::compress_base64;
+use crate::input::Transcript;
 use crate::measure::{duration, plural};
-use crate::steps::{Look, Step, steps, strays};
-use crate::transcript_in::Transcript;
+use crate::steps::{Step, StepKind, steps, unplaced_subagents};
 
-/// A block ends after so much HTML, or so many steps: that much is drawn at once.
+/// A block ends after this much HTML or this many steps, because a browser draws a block as a whole.
 const BLOCK_BYTES: usize = 96 << 10;
 const BLOCK_STEPS: usize = 80;
-/// About how high things are, in pixels, until they are drawn.
-const ROW: u32 = 31;
-const LINE: u32 = 23;
-/// So much of a prompt stands in the outline.
+/// Estimated heights in pixels, used as placeholders until a block is drawn.
+const ROW_PX: u32 = 31;
+const LINE_PX: u32 = 23;
+/// Prompts are cut after this many characters in the outline.
 const OUTLINE_CHARS: usize = 140;
 
-/// Everything of a session that is drawn, compressed.
-pub(super) struct Blocks {
+/// The compressed blocks of a session and what the page shows around them.
+pub(super) struct PageBlocks {
     pub(super) packed: Vec<String>,
     pub(super) extras: Vec<String>,
-    pub(super) turns: Vec<TurnMark>,
+    pub(super) turns: Vec<OutlineTurn>,
     pub(super) highlights: Vec<Highlight>,
     pub(super) repository_url: Option<String>,
-    index: Index,
+    index: PageIndex,
 }
 
-/// A turn in the outline.
-pub(super) struct TurnMark {
+/// A turn as an entry of the outline.
+pub(super) struct OutlineTurn {
     pub(super) turn: u32,
     pub(super) prompt: String,
     pub(super) is_rewound: bool,
     pub(super) errors: u32,
 }
 
-/// What the script knows of all steps without drawing them. Names are short: there can be a hundred thousand.
+/// What the page's script knows about every step without drawing it. The names are short because a session can have a hundred
+/// thousand steps.
 #[derive(Default, Serialize)]
-struct Index {
-    /// The letter of each step's look.
+struct PageIndex {
+    /// The letter of each step's [`StepKind`].
     k: String,
-    /// 1 for an error, 2 for a human's own words, 4 for a change of state that is not shown at first.
+    /// A bit set per step: 1 is an error, 2 a message of the user, 4 a step that is hidden by default.
     f: Vec<u8>,
-    /// The event and the line of each step.
+    /// The event number of each step.
     q: Vec<u64>,
     l: Vec<u64>,
-    /// Seconds since the session began, -1 where nobody knows.
+    /// Seconds since the start of the session, or -1 if unknown.
     t: Vec<i64>,
-    /// The turn of each step, 0 before the first.
+    /// The turn of each step, or 0 before the first turn.
     u: Vec<u32>,
-    /// The tool of each step as a place in `tools`, -1 for none.
+    /// The tool of each step as an index into `tools`, or -1 for none.
     o: Vec<i32>,
     tools: Vec<String>,
-    /// Results that are shown with their calls: event, line, step.
+    /// Results that are shown with their calls: event number, line, step.
     r: Vec<(u64, u64, usize)>,
-    /// The first step of each block, and about how high the block is.
+    /// The first step of each block.
     b: Vec<usize>,
     h: Vec<u32>,
-    /// The step of each extra.
+    /// The step that each extra belongs to.
     x: Vec<usize>,
 }
 
-impl Blocks {
+impl PageBlocks {
     pub(super) fn of(transcript: &Transcript) -> Self {
         let steps = steps(transcript);
-        let mut writer = Writer::new(transcript);
+        let mut writer = BlockWriter::new(transcript);
         for step in &steps {
-            writer.step(step);
+            writer.push_step(step);
         }
-        for stray in strays(transcript, &steps) {
-            writer.stray(stray);
+        for stray in unplaced_subagents(transcript, &steps) {
+            writer.push_stray(stray);
         }
         writer.flush();
         let known = transcript.head.repository_url.clone();
@@ -89,9 +91,9 @@ impl Blocks {
         serde_json::to_string(&self.index).unwrap_or_default()
     }
 
-    /// How many steps have one of some letters.
-    pub(super) fn count(&self, letters: &[Look]) -> usize {
-        let letters: Vec<char> = letters.iter().map(|look| look.letter()).collect();
+    /// Returns how many steps are of one of these kinds.
+    pub(super) fn count(&self, letters: &[StepKind]) -> usize {
+        let letters: Vec<char> = letters.iter().map(|kind| kind.letter()).collect();
         self.index.k.chars().filter(|letter| letters.contains(letter)).count()
     }
 
@@ -100,106 +102,106 @@ impl Blocks {
     }
 }
 
-struct Writer<'t> {
+struct BlockWriter<'t> {
     transcript: &'t Transcript,
-    sheet: Sheet,
+    card: CardHtml,
     packed: Vec<String>,
     extras: Vec<String>,
-    turns: Vec<TurnMark>,
-    index: Index,
-    /// The turn whose section is open in the block; a stretch before the first prompt is one, too.
+    turns: Vec<OutlineTurn>,
+    index: PageIndex,
+    /// The turn whose `<section>` is open in the current block. Steps before the first prompt form a section with no turn.
     open: Option<Option<u32>>,
     height: u32,
     began_micros: Option<i64>,
 }
 
-impl<'t> Writer<'t> {
+impl<'t> BlockWriter<'t> {
     fn new(transcript: &'t Transcript) -> Self {
-        let began = transcript.events.iter().find_map(|told| told.event.ts);
+        let began = transcript.events.iter().find_map(|entry| entry.event.ts);
         Self {
             transcript,
-            sheet: Sheet::default(),
+            card: CardHtml::default(),
             packed: Vec::new(),
             extras: Vec::new(),
             turns: Vec::new(),
-            index: Index::default(),
+            index: PageIndex::default(),
             open: None,
             height: 0,
             began_micros: began.map(|at| at.as_microsecond()),
         }
     }
 
-    fn place(&self) -> Place<'t> {
-        Place {
+    fn context(&self) -> CardContext<'t> {
+        CardContext {
             zone: &self.transcript.head.zone,
             prefix: "",
             depth: 0,
         }
     }
 
-    fn step(&mut self, step: &Step<'_>) {
-        let event = &step.told.event;
+    fn push_step(&mut self, step: &Step<'_>) {
+        let event = &step.entry.event;
         let number = self.index.q.len();
         let in_block = self.index.b.last().map_or(0, |first| number - first);
-        let is_full = self.sheet.html.len() > BLOCK_BYTES || in_block >= BLOCK_STEPS;
+        let is_full = self.card.html.len() > BLOCK_BYTES || in_block >= BLOCK_STEPS;
         let is_new_turn = self.open != Some(event.turn);
-        // A turn begins a block where it can: what belongs together is drawn together.
-        if is_full || (is_new_turn && self.sheet.html.len() > BLOCK_BYTES / 2) {
+        // Start a block at a turn if possible, so that a turn is drawn as a whole.
+        if is_full || (is_new_turn && self.card.html.len() > BLOCK_BYTES / 2) {
             self.flush();
         }
-        if self.sheet.html.is_empty() {
+        if self.card.html.is_empty() {
             self.index.b.push(number);
         }
         if self.open != Some(event.turn) {
-            self.section(event.turn);
+            self.open_section(event.turn);
         }
-        let place = self.place();
-        cards::push(&mut self.sheet, step, Some(number), place);
-        self.index.note(step, self.began_micros);
-        self.height += height(step);
-        let extras = std::mem::take(&mut self.sheet.extras);
+        let context = self.context();
+        cards::push_card(&mut self.card, step, Some(number), context);
+        self.index.add_step(step, self.began_micros);
+        self.height += estimate_height(step);
+        let extras = std::mem::take(&mut self.card.extras);
         self.put_extras(extras, number);
     }
 
-    /// A subagent that nobody knows the caller of stands at the end.
-    fn stray(&mut self, stray: &crate::transcript_in::Subagent) {
+    /// Appends a subagent whose calling step is unknown. It is shown at the end of the page.
+    fn push_stray(&mut self, stray: &crate::input::Subagent) {
         let number = self.index.q.len().saturating_sub(1);
-        if self.sheet.html.is_empty() {
+        if self.card.html.is_empty() {
             self.index.b.push(number);
         }
-        let place = self.place();
-        self.sheet.html.push_str("<div class=\"i kg\">");
-        cards::nested(&mut self.sheet, stray, place);
-        self.sheet.html.push_str("</div>\n");
-        let extras = std::mem::take(&mut self.sheet.extras);
+        let context = self.context();
+        self.card.html.push_str("<div class=\"i kg\">");
+        cards::push_subagent(&mut self.card, stray, context);
+        self.card.html.push_str("</div>\n");
+        let extras = std::mem::take(&mut self.card.extras);
         self.put_extras(extras, number);
     }
 
     fn put_extras(&mut self, extras: Vec<String>, number: usize) {
         for extra in extras {
-            self.extras.push(pack(extra.as_bytes()));
+            self.extras.push(compress_base64(extra.as_bytes()));
             self.index.x.push(number);
         }
-        self.sheet.first_extra = self.extras.len();
+        self.card.first_extra = self.extras.len();
     }
 
-    /// Begins the section of a turn, or goes on with it in a new block.
-    fn section(&mut self, turn: Option<u32>) {
+    /// Opens the section of a turn, or continues it if the turn started in an earlier block.
+    fn open_section(&mut self, turn: Option<u32>) {
         if self.open.is_some() {
-            self.sheet.html.push_str("</section>\n");
+            self.card.html.push_str("</section>\n");
         }
         self.open = Some(turn);
         let Some(number) = turn else {
-            // What belongs to no turn stands before the first one, or was copied from elsewhere.
+            // Steps without a turn precede the first prompt or were copied from another session.
             let goes_on = self.index.u.last() == Some(&0);
             let class = if goes_on { "turn go" } else { "turn" };
-            self.sheet.html.push_str(&format!(
+            self.card.html.push_str(&format!(
                 "<section class=\"{class}\" aria-label=\"Outside of turns\">\n"
             ));
             return;
         };
         if self.turns.last().is_some_and(|last| last.turn == number) {
-            self.sheet.html.push_str(&format!(
+            self.card.html.push_str(&format!(
                 "<section class=\"turn go\" aria-label=\"Turn {number}, going on\">\n"
             ));
             return;
@@ -221,13 +223,13 @@ impl<'t> Writer<'t> {
         }
         let rewound = known.is_some_and(|known| known.rewound);
         let class = if rewound { "turn rewound" } else { "turn" };
-        self.sheet.html.push_str(&format!(
+        self.card.html.push_str(&format!(
             "<section class=\"{class}\" id=\"t{number}\" aria-label=\"Turn {number}\">\n\
              <h2><a href=\"#t{number}\">Turn {number}</a> <span>{}</span></h2>\n",
             facts.join(" · ")
         ));
         self.height += 64;
-        self.turns.push(TurnMark {
+        self.turns.push(OutlineTurn {
             turn: number,
             prompt: known
                 .map(|known| escape(&one_line(&known.prompt, OUTLINE_CHARS)))
@@ -238,25 +240,26 @@ impl<'t> Writer<'t> {
     }
 
     fn flush(&mut self) {
-        if self.sheet.html.is_empty() {
+        if self.card.html.is_empty() {
             return;
         }
         if self.open.take().is_some() {
-            self.sheet.html.push_str("</section>\n");
+            self.card.html.push_str("</section>\n");
         }
-        self.packed.push(pack(self.sheet.html.as_bytes()));
+        self.packed.push(compress_base64(self.card.html.as_bytes()));
         self.index.h.push(self.height);
-        self.sheet.html.clear();
+        self.card.html.clear();
         self.height = 0;
     }
 }
 
-impl Index {
-    fn note(&mut self, step: &Step<'_>, began_micros: Option<i64>) {
-        let event = &step.told.event;
+impl PageIndex {
+    fn add_step(&mut self, step: &Step<'_>, began_micros: Option<i64>) {
+        let event = &step.entry.event;
         let number = self.q.len();
-        self.k.push(step.look().letter());
-        let flags = u8::from(step.is_error()) | u8::from(step.is_mine()) << 1 | u8::from(is_quiet(step)) << 2;
+        self.k.push(step.kind().letter());
+        let flags =
+            u8::from(step.is_error()) | u8::from(step.is_human()) << 1 | u8::from(is_hidden_by_default(step)) << 2;
         self.f.push(flags);
         self.q.push(event.seq);
         self.l.push(event.line);
@@ -280,18 +283,18 @@ impl Index {
     }
 }
 
-/// About how high a step will be.
-fn height(step: &Step<'_>) -> u32 {
-    let text = step.told.text();
+/// Estimates the height of a step in pixels.
+fn estimate_height(step: &Step<'_>) -> u32 {
+    let text = step.entry.text();
     let lines = || {
         let lines = text.lines().map(|line| line.len() / 95 + 1).sum::<usize>();
-        u32::try_from(lines.min(400)).unwrap_or(400) * LINE
+        u32::try_from(lines.min(400)).unwrap_or(400) * LINE_PX
     };
-    match step.look() {
-        Look::Prompt => 56 + lines(),
-        Look::Answer => 20 + lines(),
-        Look::Edit => ROW + lines().min(480) / 2,
-        Look::Note if is_quiet(step) => 0,
-        _ => ROW,
+    match step.kind() {
+        StepKind::Prompt => 56 + lines(),
+        StepKind::Answer => 20 + lines(),
+        StepKind::Edit => ROW_PX + lines().min(480) / 2,
+        StepKind::Note if is_hidden_by_default(step) => 0,
+        _ => ROW_PX,
     }
 }

@@ -1,17 +1,17 @@
-//! What stands around the steps: the bar with its search, the outline of prompts, the facts of the session.
+//! The parts of a page around the steps: the search bar, the outline of prompts, the summary of the session, the player.
 
 use transcript::Outcome;
 
-use super::blocks::Blocks;
+use super::blocks::PageBlocks;
 use super::icons::{self, CLOSE, DOWN, MENU, NEXT, PAUSE, PLAY, PREVIOUS, THEME, UP};
 use crate::escape::{escape, one_line};
-use crate::highlights::What;
+use crate::highlights::HighlightKind;
+use crate::input::Transcript;
+use crate::markdown_html;
 use crate::measure::{count, date_time, dollars, duration, plural};
-use crate::steps::Look;
-use crate::transcript_in::Transcript;
-use crate::words;
+use crate::steps::StepKind;
 
-/// What a session is called: by its human, by its agent, or by its first prompt.
+/// Returns the title of a session: the user's name for it, else the agent's title, else the first prompt, else the uid.
 pub fn title(transcript: &Transcript) -> String {
     let head = &transcript.head;
     let named = head.name.clone().or_else(|| head.session.title.clone());
@@ -23,7 +23,7 @@ pub fn title(transcript: &Transcript) -> String {
         .unwrap_or_else(|| head.session.session_uid.to_string())
 }
 
-/// The bar at the top: where we are, search, filters, player, theme.
+/// Returns the bar at the top: link to the index, title, search, filters, player, theme.
 pub(super) fn bar(title: &str, index: Option<&str>) -> String {
     let home = index.map(|index| {
         format!(
@@ -75,8 +75,8 @@ pub(super) fn bar(title: &str, index: Option<&str>) -> String {
     )
 }
 
-/// The prompts of the session, each a link to its turn.
-pub(super) fn outline(transcript: &Transcript, blocks: &Blocks) -> String {
+/// Returns the outline: every prompt as a link to its turn.
+pub(super) fn outline(transcript: &Transcript, blocks: &PageBlocks) -> String {
     let mut html = "<nav id=\"outline\" aria-label=\"Prompts\">\n<ol>\n".to_owned();
     for mark in &blocks.turns {
         let class = if mark.is_rewound { " class=\"rewound\"" } else { "" };
@@ -102,8 +102,8 @@ pub(super) fn outline(transcript: &Transcript, blocks: &Blocks) -> String {
     html
 }
 
-/// What stands above the turns.
-pub(super) fn head(transcript: &Transcript, blocks: &Blocks) -> String {
+/// Returns the summary above the turns.
+pub(super) fn head(transcript: &Transcript, blocks: &PageBlocks) -> String {
     let head = &transcript.head;
     let agent = head.session.flavor;
     let mut html = format!(
@@ -119,7 +119,7 @@ pub(super) fn head(transcript: &Transcript, blocks: &Blocks) -> String {
         }
     }
     html.push_str("</dl>\n");
-    html.push_str(&landmarks(blocks));
+    html.push_str(&commit_list(blocks));
     let mut notes = Vec::new();
     if head.masked > 0 {
         notes.push(format!("{} masked", plural(head.masked, "secret")));
@@ -135,7 +135,7 @@ pub(super) fn head(transcript: &Transcript, blocks: &Blocks) -> String {
     html
 }
 
-/// The numbers of the session for programs, which read them unrounded.
+/// Returns the numbers of the session as JSON, unrounded, for programs that read the page.
 fn numbers(transcript: &Transcript) -> String {
     let head = &transcript.head;
     let Some(numbers) = head.numbers else {
@@ -150,13 +150,13 @@ fn numbers(transcript: &Transcript) -> String {
         "cache_tokens": cost.cache_tokens,
         "cost_microusd": head.money.map(|money| money.micros),
     });
-    // What could end the element is escaped as JSON allows it.
+    // `</script>` inside a JSON string would end the element, so `<` is written as a JSON escape.
     let json = json.to_string().replace('<', "\\u003c");
     format!("<script type=\"application/json\" id=\"numbers\">{json}</script>\n")
 }
 
-/// The facts of the session as HTML, those that are known.
-fn facts(transcript: &Transcript, blocks: &Blocks) -> [(&'static str, Option<String>); 11] {
+/// Returns the labelled facts of the session as HTML; `None` for those that are unknown.
+fn facts(transcript: &Transcript, blocks: &PageBlocks) -> [(&'static str, Option<String>); 11] {
     let head = &transcript.head;
     let session = &head.session;
     let text = |text: &Option<String>| text.as_deref().map(escape);
@@ -168,7 +168,15 @@ fn facts(transcript: &Transcript, blocks: &Blocks) -> [(&'static str, Option<Str
         .started_at
         .zip(session.ended_at)
         .map(|(from, to)| to.duration_since(from).as_millis());
-    let shown = || blocks.count(&[Look::Shell, Look::Test, Look::Edit, Look::Tool, Look::Agent]) as u64;
+    let shown = || {
+        blocks.count(&[
+            StepKind::Shell,
+            StepKind::Test,
+            StepKind::Edit,
+            StepKind::Tool,
+            StepKind::Agent,
+        ]) as u64
+    };
     let tools = head.numbers.map_or_else(shown, |numbers| numbers.tool_calls);
     let errors = match head
         .numbers
@@ -189,16 +197,16 @@ fn facts(transcript: &Transcript, blocks: &Blocks) -> [(&'static str, Option<Str
         "<span title=\"{input} in, {output} out, {cached} cached\">{}</span>",
         count(all)
     );
-    let price = head.money.map(|told| {
-        let more = if told.is_partial { " +" } else { "" };
-        format!("{}{more}", dollars(told.micros))
+    let price = head.money.map(|cost| {
+        let more = if cost.is_partial { " +" } else { "" };
+        format!("{}{more}", dollars(cost.micros))
     });
     [
         ("Model", text(&session.model)),
         ("Project", session.cwd.as_deref().map(project_of)),
         ("Branch", text(&session.git_branch)),
         ("Started", session.started_at.map(|at| date_time(at, &head.zone))),
-        // A log with one time in it does not tell how long it took.
+        // If the log contains a single timestamp, the duration is unknown rather than 0.
         (
             "Took",
             took.and_then(|ms| u64::try_from(ms).ok())
@@ -214,24 +222,31 @@ fn facts(transcript: &Transcript, blocks: &Blocks) -> [(&'static str, Option<Str
     ]
 }
 
-/// Commits and pull requests, each with the step that made it.
-fn landmarks(blocks: &Blocks) -> String {
+/// Returns the list of commits and pull requests, each with a link to the step that made it.
+fn commit_list(blocks: &PageBlocks) -> String {
     if blocks.highlights.is_empty() {
         return String::new();
     }
     let mut html = "<ul class=\"made\" aria-label=\"Commits and pull requests\">\n".to_owned();
     for one in &blocks.highlights {
         let jump = format!("<a class=\"jump\" href=\"#e{}\">step</a>", one.seq);
-        match &one.what {
-            What::Commit { sha, subject } => {
+        match &one.kind {
+            HighlightKind::Commit { sha, subject } => {
                 let id = match &blocks.repository_url {
-                    Some(url) => format!("{}<code>{sha}</code></a>", words::link(&format!("{url}/commit/{sha}"))),
+                    Some(url) => format!(
+                        "{}<code>{sha}</code></a>",
+                        markdown_html::link(&format!("{url}/commit/{sha}"))
+                    ),
                     None => format!("<code>{sha}</code>"),
                 };
                 html.push_str(&format!("<li>{id} {} {jump}</li>\n", escape(&one_line(subject, 120))));
             }
-            What::Request { url } => {
-                html.push_str(&format!("<li>{}{}</a> {jump}</li>\n", words::link(url), escape(url)));
+            HighlightKind::Request { url } => {
+                html.push_str(&format!(
+                    "<li>{}{}</a> {jump}</li>\n",
+                    markdown_html::link(url),
+                    escape(url)
+                ));
             }
         }
     }
@@ -249,14 +264,14 @@ fn outcome(outcome: Outcome) -> String {
     format!(" <span class=\"{class}\">{}</span>", outcome.as_str())
 }
 
-/// Returns the last part of a path: the name of a project whose repository is not known.
+/// Returns the last part of a path, which names the project if its repository is unknown.
 fn project(path: &str) -> &str {
     let path = path.trim_end_matches(['/', '\\']);
     path.rsplit(['/', '\\']).next().unwrap_or(path)
 }
 
-/// The player and the keys, which the script shows.
-pub(super) fn below() -> String {
+/// Returns the player and the list of keys. Both are hidden until the script shows them.
+pub(super) fn player_and_keys() -> String {
     format!(
         "<footer id=\"player\" hidden aria-label=\"Player\"><button id=\"pback\" aria-label=\"Previous turn\">{PREVIOUS}</button>\
      <button id=\"ppause\" aria-label=\"Play or pause\">{PLAY}{PAUSE}</button><button id=\"pnext\" aria-label=\"Next turn\">{NEXT}</button>\

@@ -1,5 +1,5 @@
-//! Icons of the pages as inline SVG, drawn for Boswell on a grid of 16 units. They take the colour of the text around them, so that they look
-//! the same with every font.
+//! Icons as inline SVG on a grid of 16 units. They inherit the text colour and, unlike symbol characters, look the same in every
+//! font.
 
 /// Returns an icon that is hidden from screen readers: the button around it has a label.
 macro_rules! icon {

@@ -3,7 +3,7 @@
 const $ = id => document.getElementById(id), root = document.documentElement, flow = $('flow');
 const parsed = document.readyState === 'loading' ? new Promise(done => addEventListener('DOMContentLoaded', done, {once: true})) : Promise.resolve();
 
-/* What lies in the page: compressed, taken apart when it is needed. */
+/* The compressed data of the page, decompressed on demand. */
 const bytes = text => {
   if (Uint8Array.fromBase64) return Uint8Array.fromBase64(text);
   const raw = atob(text), out = new Uint8Array(raw.length);
@@ -24,7 +24,7 @@ const index = JSON.parse(await load('ix'));
 const {k: looks, f: flags, q: seqs, l: lines, t: times, u: turns, o: tool, tools, r: results, b: firsts, h: heights, x: extras} = index;
 const count = seqs.length;
 
-/* Blocks: drawn when they come near. */
+/* Blocks: drawn when they come near the viewport. */
 const blocks = firsts.map((first, at) => {
   const el = document.createElement('div');
   el.className = 'b';
@@ -79,7 +79,7 @@ const watch = new IntersectionObserver(all => {
 }, {rootMargin: '900px 0px'});
 for (const block of blocks) watch.observe(block.el);
 
-/* Colours of code, numbers of lines. */
+/* Syntax colours and line numbers. */
 const words = text => new Set(text.split(' '));
 const COMMON = 'if else for while return break continue switch case default try catch finally throw new class import from in of do null true false';
 const TONGUES = {
@@ -162,7 +162,7 @@ flow.addEventListener('click', event => {
   if (button) extra(button.dataset.x);
 });
 
-/* Going places. */
+/* Navigation. */
 const top = () => $('bar').offsetHeight;
 let current = -1;
 const elementOf = n => blocks[blockOf(n)].el.querySelector(`.i[data-n="${n}"]`);
@@ -245,7 +245,7 @@ document.addEventListener('click', event => {
   if (link.getAttribute('href') === location.hash) { event.preventDefault(); goHash(); }
 });
 
-/* The strip: a cell per step. */
+/* The activity strip: one cell per step. */
 const strip = $('strip'), pen = strip.getContext('2d');
 let cells = {width: 1, rows: 1, per: 1};
 const RANK = 'ntoasgevp';
@@ -351,7 +351,7 @@ const toggleFilters = () => {
 };
 $('filter').addEventListener('click', toggleFilters);
 
-/* Search: over all blocks, drawn or not. */
+/* Search: covers all blocks, including those not drawn yet. */
 const CHROME = /<summary>[\s\S]*?<\/summary>|<a class="at"[\s\S]*?<\/a>|<header>[\s\S]*?<\/header>|<h2>[\s\S]*?<\/h2>|<button[\s\S]*?<\/button>/g;
 const ENTITIES = {'&lt;': '<', '&gt;': '>', '&amp;': '&', '&quot;': '"', '&#39;': "'"};
 const plain = html => html.replace(CHROME, '').replace(/<[^>]*>/g, '').replace(/&(?:lt|gt|amp|quot|#39);/g, one => ENTITIES[one]);
@@ -519,7 +519,7 @@ const fold = () => {
   $('fold').textContent = openAll ? 'Close all' : 'Open all';
   $('fold').setAttribute('aria-pressed', String(openAll));
   for (const one of flow.querySelectorAll('details')) one.open = openAll;
-  // At once: the browser tells of an opening later, and not at all when it was shut again meanwhile.
+  // Draw immediately, because the browser fires `toggle` later, and not at all if the element was closed again meanwhile.
   if (openAll) dress(flow);
 };
 $('fold').addEventListener('click', fold);
@@ -529,17 +529,17 @@ const THEMES = ['', 'light', 'dark'];
 const setTheme = theme => {
   root.classList.remove('light', 'dark');
   if (theme) root.classList.add(theme);
-  try { localStorage.setItem('boswell-theme', theme); } catch { /* kept by nobody */ }
+  try { localStorage.setItem('boswell-theme', theme); } catch { /* storage is disabled */ }
   paint();
 };
-try { const theme = localStorage.getItem('boswell-theme'); if (THEMES.includes(theme) && theme) root.classList.add(theme); } catch { /* kept by nobody */ }
+try { const theme = localStorage.getItem('boswell-theme'); if (THEMES.includes(theme) && theme) root.classList.add(theme); } catch { /* storage is disabled */ }
 const nextTheme = () => {
   const dark = matchMedia('(prefers-color-scheme:dark)').matches, now = root.classList.contains('dark') ? 'dark' : root.classList.contains('light') ? 'light' : dark ? 'dark' : 'light';
   setTheme(now === 'dark' ? 'light' : 'dark');
 };
 $('theme').addEventListener('click', nextTheme);
 
-/* The player: steps appear as they did, long waits cut. */
+/* The player: steps appear at their recorded pace, with long waits shortened. */
 let timer = 0, paused = true;
 const WAIT = 1600, BREATH = 220;
 const clock = n => {
@@ -646,7 +646,7 @@ $('menu').addEventListener('click', () => {
   $('menu').setAttribute('aria-expanded', String(is));
 });
 
-/* Where we are, in the outline. */
+/* Marks the current turn in the outline. */
 const links = new Map([...document.querySelectorAll('#outline a')].map(a => [+a.getAttribute('href').slice(2), a]));
 let lit = null;
 const follow = later(() => {
@@ -669,7 +669,7 @@ const follow = later(() => {
 }, 80);
 addEventListener('scroll', follow, {passive: true});
 
-/* Paper has no scrolling: all that is known is drawn and opened. */
+/* Printing: all blocks are drawn and opened, because paper cannot scroll. */
 addEventListener('beforeprint', () => {
   for (let b = 0; b < blocks.length; b++) if (!blocks[b].el.classList.contains('drawn') && ready.has(b)) {
     blocks[b].el.innerHTML = ready.get(b);
@@ -682,7 +682,7 @@ addEventListener('beforeprint', () => {
 });
 const ready = new Map();
 
-/* A session that still runs: the page loads itself anew and stays where it is. */
+/* A running session: the page reloads itself and keeps its position. */
 const state = () => {
   const n = here(), near = one => Math.abs(blockOf(+one.parentElement.dataset.n) - blockOf(Math.max(0, n))) < 3;
   const folds = [...flow.querySelectorAll('.i[data-n]>details')].filter(near).map(one => [+one.parentElement.dataset.n, one.open]);
@@ -723,7 +723,7 @@ if (was && every) await back(was);
 else if (location.hash) await goHash();
 paint();
 root.dataset.ready = 'yes';
-/* Not before everything is back in its place: a slow browser would save a position that it has not restored yet, and lose it. */
+/* Start only after the position is restored; otherwise a slow browser would save the wrong position and lose the old one. */
 if (every) reloadLater();
 (globalThis.requestIdleCallback || setTimeout)(async () => {
   await parsed;

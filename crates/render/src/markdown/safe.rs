@@ -1,6 +1,6 @@
-//! Strangers' text inside our Markdown: it keeps its form and cannot leave its place.
+//! Embeds untrusted text in our Markdown so that it cannot change the document around it.
 
-/// A text in a fence that no line of it can close.
+/// Returns the text as a fenced block whose fence is longer than any run of backticks inside.
 pub(super) fn fence(language: &str, text: &str) -> String {
     let marks = "`".repeat(longest_run(text).max(2) + 1);
     let end = if text.ends_with('\n') || text.is_empty() {
@@ -11,7 +11,7 @@ pub(super) fn fence(language: &str, text: &str) -> String {
     format!("{marks}{language}\n{text}{end}{marks}")
 }
 
-/// A text as code inside a line.
+/// Returns the text as an inline code span.
 pub(super) fn code_span(text: &str) -> String {
     if text.is_empty() {
         return String::new();
@@ -30,14 +30,16 @@ fn longest_run(text: &str) -> usize {
     runs.max().unwrap_or_default()
 }
 
-/// Markdown of somebody else: headings stand below ours, tags stay text, and what is opened is closed.
-pub(super) fn settled(text: &str) -> String {
+/// Returns untrusted Markdown that can stay Markdown: headings are moved below ours, HTML tags are escaped, and an open fence is closed.
+pub(super) fn contained(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 16);
     let mut open: Option<(char, usize)> = None;
     for line in text.lines() {
         match (fence_mark(line), open) {
             (Some((mark, length)), None) => open = Some((mark, length)),
-            (Some((mark, length)), Some((opened, least))) if mark == opened && length >= least && is_bare(line) => {
+            (Some((mark, length)), Some((opened, least)))
+                if mark == opened && length >= least && is_fence_only(line) =>
+            {
                 open = None;
             }
             _ => {}
@@ -47,7 +49,7 @@ pub(super) fn settled(text: &str) -> String {
                 if line.starts_with('#') {
                     out.push_str("##");
                 }
-                push_tamed(&mut out, line);
+                push_escaped(&mut out, line);
             }
             _ => out.push_str(line),
         }
@@ -60,13 +62,15 @@ pub(super) fn settled(text: &str) -> String {
     out.trim_end_matches('\n').to_owned()
 }
 
-/// The same, of our own text that was cut.
-pub(super) fn closed(text: &str) -> String {
+/// Closes the fence that is left open if our own Markdown was truncated.
+pub(super) fn close_fence(text: &str) -> String {
     let mut open: Option<(char, usize)> = None;
     for line in text.lines() {
         match (fence_mark(line), open) {
             (Some(mark), None) => open = Some(mark),
-            (Some((mark, length)), Some((opened, least))) if mark == opened && length >= least && is_bare(line) => {
+            (Some((mark, length)), Some((opened, least)))
+                if mark == opened && length >= least && is_fence_only(line) =>
+            {
                 open = None;
             }
             _ => {}
@@ -78,7 +82,7 @@ pub(super) fn closed(text: &str) -> String {
     format!("{}\n{close}", text.trim_end_matches('`'))
 }
 
-/// The mark of a fence and its length, where a line is one.
+/// Returns the fence character and its length if the line opens or closes a fence.
 fn fence_mark(line: &str) -> Option<(char, usize)> {
     let line = line.trim_start_matches([' ', '>']);
     let mark = line.chars().next().filter(|c| matches!(c, '`' | '~'))?;
@@ -86,12 +90,12 @@ fn fence_mark(line: &str) -> Option<(char, usize)> {
     (length >= 3 && !(mark == '`' && line[length..].contains('`'))).then_some((mark, length))
 }
 
-fn is_bare(line: &str) -> bool {
+fn is_fence_only(line: &str) -> bool {
     line.trim().trim_matches(['`', '~', '>', ' ']).is_empty()
 }
 
-/// A line in which no tag is one, and no link leads where a page could be made to do something.
-fn push_tamed(out: &mut String, line: &str) {
+/// Appends a line with HTML tags escaped and the colon of script URLs separated, so that a viewer neither renders nor follows them.
+fn push_escaped(out: &mut String, line: &str) {
     let mut in_code = 0;
     let mut rest = line;
     while let Some(at) = rest.find(['<', '`', ':']) {
@@ -115,7 +119,7 @@ fn push_tamed(out: &mut String, line: &str) {
             if is_tag && !is_address {
                 out.push('\\');
             }
-            if rest.starts_with(':') && ends_in_power(out) {
+            if rest.starts_with(':') && ends_in_script_scheme(out) {
                 out.push('\u{200b}');
             }
         }
@@ -125,8 +129,8 @@ fn push_tamed(out: &mut String, line: &str) {
     out.push_str(rest);
 }
 
-/// Whether a text ends in the name of a scheme that runs something.
-fn ends_in_power(text: &str) -> bool {
+/// Whether the text ends with the name of a URL scheme that can run code.
+fn ends_in_script_scheme(text: &str) -> bool {
     ["javascript", "vbscript", "data"].into_iter().any(|word| {
         let at = text.len().checked_sub(word.len());
         let found = at
@@ -139,11 +143,11 @@ fn ends_in_power(text: &str) -> bool {
     })
 }
 
-/// A text as a quotation: every line of it, so that nothing ends it early.
-pub(super) fn quoted(text: &str) -> String {
-    let settled = settled(text);
-    let mut out = String::with_capacity(settled.len() + 16);
-    for line in settled.lines() {
+/// Returns the text as a block quote. Every line is prefixed, so that no line can end the quote.
+pub(super) fn quote(text: &str) -> String {
+    let contained = contained(text);
+    let mut out = String::with_capacity(contained.len() + 16);
+    for line in contained.lines() {
         out.push_str(if line.is_empty() { ">" } else { "> " });
         out.push_str(line);
         out.push('\n');
@@ -164,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn somebody_elses_markdown_stays_in_its_place() {
+    fn untrusted_markdown_cannot_change_the_document() {
         let cases = [
             ("# Big\ntext", "### Big\ntext"),
             ("```sh\n# no heading\n<b>", "```sh\n# no heading\n<b>\n```"),
@@ -177,9 +181,9 @@ mod tests {
             ("see <https://x.test>", "see <https://x.test>"),
         ];
         for (text, expected) in cases {
-            assert_eq!(settled(text), expected);
+            assert_eq!(contained(text), expected);
         }
-        assert_eq!(quoted("a\n\n```\nb"), "> a\n>\n> ```\n> b\n> ```\n");
-        assert_eq!(closed("x\n```sh\nls"), "x\n```sh\nls\n```");
+        assert_eq!(quote("a\n\n```\nb"), "> a\n>\n> ```\n> b\n> ```\n");
+        assert_eq!(close_fence("x\n```sh\nls"), "x\n```sh\nls\n```");
     }
 }

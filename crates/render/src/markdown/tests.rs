@@ -1,4 +1,4 @@
-//! Sessions as texts.
+//! Sessions rendered as Markdown.
 
 use insta::assert_snapshot;
 use jiff::tz::TimeZone;
@@ -16,8 +16,8 @@ const LOG: &str = r#"
 {"type":"assistant","uuid":"u7","parentUuid":"u6","sessionId":"s","timestamp":"2026-04-01T09:10:01Z","message":{"id":"m3","model":"m","content":[{"type":"text","text":"Any time."}]}}
 "#;
 
-fn check(depth: Depth, max_tokens: Option<usize>) -> (String, LeftOut) {
-    let transcript = Transcript::of_log(Agent::Claude, "s.jsonl", LOG.trim_start().as_bytes(), TimeZone::UTC);
+fn check(depth: MarkdownDepth, max_tokens: Option<usize>) -> (String, OmittedTurns) {
+    let transcript = Transcript::from_log(Agent::Claude, "s.jsonl", LOG.trim_start().as_bytes(), TimeZone::UTC);
     let mut out = Vec::new();
     let options = MarkdownOptions { depth, max_tokens };
     let left_out = markdown(&transcript.unwrap().unwrap(), &options, &mut out).unwrap();
@@ -26,24 +26,24 @@ fn check(depth: Depth, max_tokens: Option<usize>) -> (String, LeftOut) {
 
 #[test]
 fn prompts_alone_are_quoted_and_harmless() {
-    assert_snapshot!(check(Depth::Prompts, None).0);
+    assert_snapshot!(check(MarkdownDepth::Prompts, None).0);
 }
 
 #[test]
-fn turns_tell_answers_and_each_call_in_one_line() {
-    assert_snapshot!(check(Depth::Turns, None).0);
+fn depth_turns_shows_answers_and_one_line_per_call() {
+    assert_snapshot!(check(MarkdownDepth::Turns, None).0);
 }
 
 #[test]
-fn tools_tell_what_was_done_and_what_came_of_it() {
-    assert_snapshot!(check(Depth::Tools, None).0);
+fn depth_tools_shows_calls_and_their_output() {
+    assert_snapshot!(check(MarkdownDepth::Tools, None).0);
 }
 
 #[test]
-fn what_does_not_fit_is_left_out_and_said() {
-    let (whole, left_out) = check(Depth::Full, None);
-    assert_eq!(left_out, LeftOut::default());
-    let (text, left_out) = check(Depth::Full, Some(100));
+fn turns_beyond_the_budget_are_omitted_with_a_note() {
+    let (whole, left_out) = check(MarkdownDepth::Full, None);
+    assert_eq!(left_out, OmittedTurns::default());
+    let (text, left_out) = check(MarkdownDepth::Full, Some(100));
     assert!(text.chars().count() <= 400, "{text}");
     assert!(whole.chars().count() > 400);
     assert_eq!(left_out.turns, [1]);

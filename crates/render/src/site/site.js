@@ -74,12 +74,12 @@ for (const button of document.querySelectorAll('.project')) button.addEventListe
   for (const one of document.querySelectorAll('.project')) one.setAttribute('aria-pressed', String(one.dataset.p === project));
   ask();
 });
-try { const theme = localStorage.getItem('boswell-theme'); if (theme === 'light' || theme === 'dark') root.classList.add(theme); } catch { /* kept by nobody */ }
+try { const theme = localStorage.getItem('boswell-theme'); if (theme === 'light' || theme === 'dark') root.classList.add(theme); } catch { /* storage is disabled */ }
 $('theme').addEventListener('click', () => {
   const dark = root.classList.contains('dark') || (!root.classList.contains('light') && matchMedia('(prefers-color-scheme:dark)').matches);
   root.classList.remove('light', 'dark');
   root.classList.add(dark ? 'light' : 'dark');
-  try { localStorage.setItem('boswell-theme', dark ? 'light' : 'dark'); } catch { /* kept by nobody */ }
+  try { localStorage.setItem('boswell-theme', dark ? 'light' : 'dark'); } catch { /* storage is disabled */ }
 });
 addEventListener('keydown', event => {
   if (event.target.closest('input,select')) { if (event.key === 'Escape') { $('q').value = ''; ask(); event.target.blur(); } return; }

@@ -1,6 +1,6 @@
-//! A real Chromium without a window, told what to do over a pipe: its DevTools protocol, one JSON object per message.
+//! A headless Chromium, controlled over a pipe with its DevTools protocol: one JSON object per message.
 //!
-//! Where there is no Chromium, a test says so and does nothing; `BOSWELL_CHROMIUM=must` makes that a failure.
+//! If Chromium is not installed, a test prints that and passes; `BOSWELL_CHROMIUM=must` makes it fail instead.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// Longer than any answer takes on a busy machine; a test that waits so long has failed.
+/// Longer than any answer takes on a busy machine. A test that waits this long has failed.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A browser with one tab.
@@ -23,12 +23,12 @@ pub struct Browser {
     messages: Receiver<Value>,
     next: u64,
     session: String,
-    /// What the tab told by itself: loads, console, exceptions.
-    pub told: Vec<Value>,
+    /// Messages that the tab sent on its own: loads, console output, exceptions.
+    pub unsolicited: Vec<Value>,
     home: TempDir,
 }
 
-/// The browser's program, where there is one.
+/// Returns the path of the browser, if it is installed.
 fn program() -> Option<PathBuf> {
     let names = ["chromium", "chromium-browser", "google-chrome"];
     let path = std::env::var_os("PATH")?;
@@ -37,7 +37,7 @@ fn program() -> Option<PathBuf> {
 }
 
 impl Browser {
-    /// Starts a browser; none where there is none.
+    /// Starts a browser. Returns `None` if it is not installed.
     pub fn start() -> Option<Self> {
         let Some(program) = program() else {
             let must = std::env::var_os("BOSWELL_CHROMIUM").is_some();
@@ -50,7 +50,7 @@ impl Browser {
         for pipe in [&to, &from] {
             assert!(Command::new("mkfifo").arg(pipe).status().unwrap().success());
         }
-        // The pipes have to be the browser's third and fourth: only a shell can say that without unsafe code.
+        // The browser expects its pipes as file descriptors 3 and 4, which only a shell can set up without unsafe code.
         let script = "exec \"$0\" --headless=new --no-sandbox --disable-gpu --no-first-run --disable-extensions --disable-background-networking \
             --disable-dev-shm-usage --window-size=1300,900 --remote-debugging-pipe --user-data-dir=\"$1\" about:blank 3<\"$2\" 4>\"$3\"";
         let child = Command::new("sh")
@@ -81,7 +81,7 @@ impl Browser {
             messages,
             next: 0,
             session: String::new(),
-            told: Vec::new(),
+            unsolicited: Vec::new(),
             home,
         };
         let targets = browser.call("Target.getTargets", json!({}));
@@ -95,7 +95,7 @@ impl Browser {
         Some(browser)
     }
 
-    /// Calls a method and gives its result.
+    /// Calls a method and returns its result.
     pub fn call(&mut self, method: &str, parameters: Value) -> Value {
         self.next += 1;
         let id = self.next;
@@ -109,25 +109,25 @@ impl Browser {
         answer["result"].clone()
     }
 
-    /// Waits for a message; keeps all others.
+    /// Waits for a message and keeps all others for later.
     fn wait(&mut self, what: &str, is_it: impl Fn(&Value) -> bool) -> Value {
         let until = Instant::now() + PATIENCE;
         loop {
             let left = until.saturating_duration_since(Instant::now());
             match self.messages.recv_timeout(left) {
                 Ok(message) if is_it(&message) => return message,
-                Ok(message) => self.told.push(message),
+                Ok(message) => self.unsolicited.push(message),
                 Err(RecvTimeoutError::Timeout) => panic!("no answer: {what}"),
                 Err(RecvTimeoutError::Disconnected) => panic!("the browser is gone: {what}"),
             }
         }
     }
 
-    /// Opens a file, and waits until our script has drawn it.
+    /// Opens a file and waits until our script has drawn it.
     pub fn open(&mut self, page: &Path, hash: &str) {
-        self.told.clear();
+        self.unsolicited.clear();
         let url = format!("file://{}{hash}", page.display());
-        // Another place in the same page is not loaded anew.
+        // Navigating within the same page would not reload it.
         self.call("Page.navigate", json!({ "url": "about:blank" }));
         self.call("Page.navigate", json!({ "url": url }));
         self.until("document.documentElement.dataset.ready === 'yes'");
@@ -141,7 +141,7 @@ impl Browser {
         path
     }
 
-    /// What an expression is worth in the page. Promises are waited for.
+    /// Returns the value of an expression in the page. Waits for promises.
     pub fn eval(&mut self, expression: &str) -> Value {
         let parameters = json!({ "expression": expression, "returnByValue": true, "awaitPromise": true });
         let answer = self.call("Runtime.evaluate", parameters);
@@ -151,16 +151,16 @@ impl Browser {
 
     /// Waits until an expression is truthy in the page, and returns its value (`true` for an object).
     ///
-    /// The page evaluates it again and again, so that a step which needs an element that is not drawn yet waits for it.
+    /// The page evaluates the expression repeatedly, so that a test waits for elements that are not drawn yet.
     pub fn until(&mut self, expression: &str) -> Value {
         let until = Instant::now() + PATIENCE;
         let wait = format!(
-            "new Promise(done => {{ const began = performance.now(); const look = () => {{ let is = false; try {{ is = {expression}; }} catch {{}} \
-             if (is) done({{ value: typeof is === 'object' ? true : is }}); else if (performance.now() - began > 1000) done(null); else setTimeout(look, 15); }}; look(); }})"
+            "new Promise(done => {{ const began = performance.now(); const kind = () => {{ let is = false; try {{ is = {expression}; }} catch {{}} \
+             if (is) done({{ value: typeof is === 'object' ? true : is }}); else if (performance.now() - began > 1000) done(null); else setTimeout(kind, 15); }}; kind(); }})"
         );
         loop {
             let parameters = json!({ "expression": wait, "returnByValue": true, "awaitPromise": true });
-            // While a page loads, its world may go away under the question.
+            // If the page reloads meanwhile, its execution context disappears.
             self.next += 1;
             let id = self.next;
             let message =
@@ -191,17 +191,17 @@ impl Browser {
         }
     }
 
-    /// Types into what has the focus.
+    /// Types into the focused element.
     pub fn write(&mut self, text: &str) {
         self.call("Input.insertText", json!({ "text": text }));
     }
 
-    /// What went wrong in the page, or was asked for from outside of it: errors on the console, exceptions, requests.
-    pub fn complaints(&mut self) -> Vec<String> {
-        // All earlier messages of the page come before the answer to this. A page that reloads meanwhile is asked again.
+    /// Returns what went wrong in the page: console errors, exceptions, and requests to other addresses.
+    pub fn page_errors(&mut self) -> Vec<String> {
+        // All earlier messages of the page arrive before the answer to this. If the page reloads meanwhile, it is asked again.
         self.until("true");
         let mut complaints = Vec::new();
-        for message in &self.told {
+        for message in &self.unsolicited {
             let parameters = &message["params"];
             let text = match message["method"].as_str().unwrap_or_default() {
                 "Runtime.exceptionThrown" | "Log.entryAdded" => parameters.to_string(),

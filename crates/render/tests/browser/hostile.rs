@@ -1,12 +1,12 @@
-//! A log that wants to run something: in every place of it that strangers write.
+//! Pages of a log that tries to run scripts, in every field that an attacker can write.
 
-use render::{SiteSession, Subagent, site_index, site_words};
+use render::{SiteSession, Subagent, site_index, site_search_data};
 use serde_json::json;
 
 use crate::chromium::Browser;
 use crate::logs::{Log, page};
 
-/// What would set `window.ran` if it ran, or ask for something if it were loaded.
+/// Payloads that set `window.ran` if they run, or send a request if they are loaded.
 const ATTACKS: [&str; 20] = [
     "<script>window.ran=1</script>",
     "</script><script>window.ran=2</script>",
@@ -102,7 +102,7 @@ fn log() -> Log {
     log
 }
 
-/// What of a page is not ours: elements that we never make, and attributes that would do something.
+/// Finds elements that we never create and attributes that could run something.
 const FOREIGN: &str = "JSON.stringify([window.ran ?? null, \
     document.querySelectorAll('script:not([type=\"text/plain\"])').length, document.querySelectorAll('style').length, \
     [...document.querySelectorAll('iframe,object,embed,svg:not(#bar button > .icon):not(#bar .home > .icon):not(#player > button > .icon),math,base,frame,video,audio,textarea,meta[http-equiv=refresh]')].length, \
@@ -110,7 +110,7 @@ const FOREIGN: &str = "JSON.stringify([window.ran ?? null, \
     [...document.querySelectorAll('[href]')].filter(el => !/^(https?:|mailto:|#)/.test(el.getAttribute('href'))).length, \
     [...document.querySelectorAll('[src]')].filter(el => !/^data:image\\/(png|jpeg|gif|webp);base64,/.test(el.getAttribute('src'))).length])";
 
-/// Draws and opens all there is.
+/// Draws all blocks and opens everything.
 const DRAW_ALL: &str = "(async () => { document.getElementById('fold').click(); \
     for (let y = 0; y < document.body.scrollHeight; y += 700) { scrollTo(0, y); await new Promise(r => setTimeout(r, 10)); } \
     for (let n = 0, b; n < 300 && (b = document.querySelector('.b:not(.drawn)')); n++) { b.scrollIntoView(); await new Promise(r => setTimeout(r, 20)); } \
@@ -120,7 +120,7 @@ const DRAW_ALL: &str = "(async () => { document.getElementById('fold').click(); 
     return [...document.querySelectorAll('.b:not(.drawn)')].length; })()";
 
 #[test]
-fn a_hostile_log_runs_nothing_loads_nothing_and_breaks_out_of_nothing() {
+fn a_hostile_log_runs_nothing_loads_nothing_and_adds_no_elements() {
     let Some(mut browser) = Browser::start() else { return };
     let mut transcript = log().transcript();
     let mut child = transcript.clone();
@@ -139,13 +139,13 @@ fn a_hostile_log_runs_nothing_loads_nothing_and_breaks_out_of_nothing() {
     browser.show(&page(&transcript), "");
     assert_eq!(browser.eval(DRAW_ALL), 0);
     assert_eq!(browser.eval(FOREIGN), "[null,1,1,0,0,0,0]");
-    // Searching for it shows it, and no more.
+    // A search for the payload shows it as text.
     browser.eval("document.getElementById('q').value = '<script>'; document.getElementById('q').dispatchEvent(new Event('input'))");
     browser.until("/^\\d+ hits$/.test(document.getElementById('hits').textContent)");
     browser.press("n");
     browser.until("/^1 of/.test(document.getElementById('hits').textContent)");
     assert_eq!(browser.eval("window.ran ?? null"), serde_json::Value::Null);
-    assert_eq!(browser.complaints(), Vec::<String>::new());
+    assert_eq!(browser.page_errors(), Vec::<String>::new());
 }
 
 #[test]
@@ -156,7 +156,7 @@ fn a_hostile_log_is_harmless_in_the_index_too() {
     let attack = ATTACKS.join("\n");
     (session.title, session.agent, session.outcome) = (attack.clone(), attack.clone(), attack.clone());
     (session.project, session.branch) = (Some(attack.clone()), Some(attack));
-    let words = site_words(&transcript);
+    let words = site_search_data(&transcript);
     let mut index = Vec::new();
     site_index(&[(session, words)], &jiff::tz::TimeZone::UTC, &mut index).unwrap();
     browser.show(&index, "");
@@ -166,19 +166,19 @@ fn a_hostile_log_is_harmless_in_the_index_too() {
     browser.until("document.getElementById('hits').textContent === '1 session'");
     let foreign = FOREIGN.replace("mailto:|#", "mailto:|#|sessions\\/a.html#");
     assert_eq!(browser.eval(&foreign), "[null,1,1,0,0,0,0]");
-    assert_eq!(browser.complaints(), Vec::<String>::new());
+    assert_eq!(browser.page_errors(), Vec::<String>::new());
 }
 
 #[test]
-fn the_policy_lets_nothing_run_even_if_something_were_written_into_the_page() {
+fn the_policy_blocks_scripts_even_if_escaping_failed() {
     let Some(mut browser) = Browser::start() else { return };
     let page = String::from_utf8(log().page()).unwrap();
-    // As if escaping had failed.
+    // Simulate a failure of the escaping: the content security policy must still hold.
     let broken = page.replace("<div id=\"flow\">", "<script>window.ran=1</script><img src=x onerror=\"window.ran=2\"><img src=https://attacker.test/x><div id=\"flow\">");
     assert_ne!(broken, page);
     browser.show(broken.as_bytes(), "");
     assert_eq!(browser.eval("window.ran ?? null"), serde_json::Value::Null);
-    let complaints = browser.complaints();
+    let complaints = browser.page_errors();
     let refused = |word: &str| {
         complaints
             .iter()

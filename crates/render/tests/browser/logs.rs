@@ -1,11 +1,11 @@
-//! Made-up logs of Claude Code, and pages of them.
+//! Synthetic logs of Claude Code and their pages.
 
 use jiff::tz::TimeZone;
 use render::{PageOptions, Transcript, html};
 use serde_json::{Value, json};
 use transcript::Agent;
 
-/// A log in the making.
+/// Builds a log record by record.
 #[derive(Default)]
 pub struct Log {
     lines: Vec<String>,
@@ -67,7 +67,7 @@ impl Log {
     pub fn transcript(&self) -> Transcript {
         let bytes = self.lines.join("\n") + "\n";
         let path = "5e550a00-0000-4000-8000-000000000001.jsonl";
-        Transcript::of_log(Agent::Claude, path, bytes.as_bytes(), TimeZone::UTC)
+        Transcript::from_log(Agent::Claude, path, bytes.as_bytes(), TimeZone::UTC)
             .unwrap()
             .unwrap()
     }

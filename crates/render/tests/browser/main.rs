@@ -1,4 +1,4 @@
-//! Pages in a real browser: what they do for people, and what strangers' text cannot do in them.
+//! Pages in a real browser: their features for readers, and what untrusted text cannot do in them.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 

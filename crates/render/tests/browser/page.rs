@@ -1,4 +1,4 @@
-//! What a page does for the people who read it.
+//! The features of a session page.
 
 use std::time::Instant;
 
@@ -55,12 +55,12 @@ fn search(browser: &mut Browser, words: &str) {
 }
 
 #[test]
-fn a_search_counts_walks_and_opens_what_is_folded() {
+fn a_search_counts_hits_and_opens_folded_steps() {
     let Some(mut browser) = Browser::start() else { return };
     browser.show(&log().page(), "");
     search(&mut browser, "needle");
     browser.until("document.getElementById('hits').textContent === '3 hits'");
-    // Enter goes to the first, which stands in a folded thought.
+    // Enter jumps to the first hit, which is inside a folded thought.
     browser.press("Enter");
     browser.until("document.getElementById('hits').textContent === '1 of 3'");
     browser.until("document.querySelector('.kt details').open");
@@ -74,7 +74,7 @@ fn a_search_counts_walks_and_opens_what_is_folded() {
     browser.until("document.getElementById('hits').textContent === '3 of 3'");
     browser.press("N");
     browser.until("document.getElementById('hits').textContent === '2 of 3'");
-    // An expression, and letters as they are.
+    // A regular expression, and a case-sensitive search.
     search(&mut browser, "n..dle|LOGIN");
     browser.until("document.getElementById('hits').textContent === '0 hits'");
     browser.eval("document.getElementById('re').click()");
@@ -83,7 +83,7 @@ fn a_search_counts_walks_and_opens_what_is_folded() {
     browser.until("document.getElementById('hits').textContent === '3 hits'");
     search(&mut browser, "(");
     browser.until("document.getElementById('hits').textContent === 'no valid expression'");
-    assert_eq!(browser.complaints(), Vec::<String>::new());
+    assert_eq!(browser.page_errors(), Vec::<String>::new());
 }
 
 #[test]
@@ -114,7 +114,7 @@ fn filters_show_kinds_tools_errors_and_only_my_words() {
     browser.until("document.getElementById('hits').textContent === '3 hits'");
     browser.eval("document.getElementById('only').click()");
     assert_eq!(shown(&mut browser), 3);
-    assert_eq!(browser.complaints(), Vec::<String>::new());
+    assert_eq!(browser.page_errors(), Vec::<String>::new());
 }
 
 #[test]
@@ -130,27 +130,27 @@ fn links_lead_to_turns_events_and_lines() {
     let event = transcript
         .events
         .iter()
-        .find(|told| told.text().contains("and then 333"))
+        .find(|entry| entry.text().contains("and then 333"))
         .unwrap();
     let (seq, line, turn) = (event.event.seq, event.event.line, event.event.turn.unwrap());
     for hash in [format!("#e{seq}"), format!("#L{line}"), format!("#t{turn}")] {
         browser.show(&page, &hash);
         browser.until("document.querySelector('.i.cur')?.textContent.includes('and then 333')");
         browser.until("(() => { const box = document.querySelector('.i.cur').getBoundingClientRect(); return box.top >= 0 && box.top < innerHeight; })()");
-        // Only what is near is drawn.
+        // Only blocks near the viewport are drawn.
         let drawn = browser
             .eval("document.querySelectorAll('.b.drawn').length")
             .as_u64()
             .unwrap();
         assert!(drawn < 8, "{drawn} blocks are drawn");
     }
-    // The strip and the outline lead there as well.
+    // The activity strip and the outline link to the same places.
     browser.show(&page, "");
     browser.eval("document.querySelector('#outline a[href=\"#t200\"]').click()");
     browser.until("document.querySelector('.i.cur')?.closest('section').id === 't200'");
     browser.eval("(() => { const s = document.getElementById('strip'), b = s.getBoundingClientRect(); s.dispatchEvent(new MouseEvent('click', {bubbles: true, clientX: b.left + 1, clientY: b.top + 1})); })()");
     browser.until("document.querySelector('.i.cur')?.dataset.n === '0'");
-    assert_eq!(browser.complaints(), Vec::<String>::new());
+    assert_eq!(browser.page_errors(), Vec::<String>::new());
 }
 
 #[test]
@@ -172,24 +172,24 @@ fn keys_fold_theme_and_help_work() {
     assert_eq!(text(&mut browser, "fold"), "Close all");
     browser.press("x");
     browser.until("[...document.querySelectorAll('main details')].every(one => !one.open)");
-    let ground = "getComputedStyle(document.body).backgroundColor";
-    let before = browser.eval(ground);
+    let background = "getComputedStyle(document.body).backgroundColor";
+    let before = browser.eval(background);
     browser.press("t");
-    assert_ne!(browser.eval(ground), before);
+    assert_ne!(browser.eval(background), before);
     browser.press("?");
     browser.until("document.getElementById('keys').open");
     browser.press("Escape");
     browser.until("!document.getElementById('keys').open");
-    // Code has its colours and its numbers, and a difference its marks.
+    // Code has syntax colours and line numbers, and a diff marks the changed characters.
     browser.press("x");
     browser.until("document.querySelector('.ln')?.textContent === '7\\n8\\n9'");
     browser.until("document.querySelector('.code .hk')?.textContent === 'fn'");
     assert_eq!(browser.eval("document.querySelector('.d ins b').textContent"), "2");
-    assert_eq!(browser.complaints(), Vec::<String>::new());
+    assert_eq!(browser.page_errors(), Vec::<String>::new());
 }
 
 #[test]
-fn the_player_shows_steps_one_after_the_other() {
+fn the_player_shows_one_step_after_another() {
     let Some(mut browser) = Browser::start() else { return };
     browser.show(&log().page(), "");
     browser.press("p");
@@ -208,7 +208,7 @@ fn the_player_shows_steps_one_after_the_other() {
     browser.press("Escape");
     browser.until("document.getElementById('player').hidden");
     assert_eq!(shown(&mut browser), 11);
-    assert_eq!(browser.complaints(), Vec::<String>::new());
+    assert_eq!(browser.page_errors(), Vec::<String>::new());
 }
 
 #[test]
@@ -251,14 +251,14 @@ fn ten_thousand_events_are_drawn_as_they_are_scrolled_to_and_all_are_searched() 
     browser.until("document.getElementById('hits').textContent === '20 hits'");
     browser.press("Enter");
     browser.until("document.querySelector('.i.cur')?.closest('section').id === 't1000'");
-    assert_eq!(browser.complaints(), Vec::<String>::new());
+    assert_eq!(browser.page_errors(), Vec::<String>::new());
 }
 
 #[test]
-fn it_is_fit_for_phones_paper_and_readers_of_screens() {
+fn the_page_works_on_phones_on_paper_and_with_screen_readers() {
     let Some(mut browser) = Browser::start() else { return };
     let path = browser.show(&log().page(), "");
-    // Every control has a name, and the landmarks are there.
+    // Every control has an accessible name, and the landmarks are present.
     let nameless = "[...document.querySelectorAll('button,input,select,a')].filter(el => !(el.textContent.trim() || el.getAttribute('aria-label') || el.closest('label')?.textContent.trim())).length";
     assert_eq!(browser.eval(nameless), 0);
     assert_eq!(browser.eval("['main','nav[aria-label]','form[role=search]','h1','[aria-live]'].every(one => document.querySelector(one))"), true);
@@ -280,21 +280,21 @@ fn it_is_fit_for_phones_paper_and_readers_of_screens() {
     browser.until("document.querySelectorAll('.b.drawn').length > 0");
     let printed = browser.call("Page.printToPDF", json!({}));
     assert!(printed["data"].as_str().unwrap().len() > 10_000);
-    assert_eq!(browser.complaints(), Vec::<String>::new());
+    assert_eq!(browser.page_errors(), Vec::<String>::new());
 }
 
 #[test]
 fn a_page_of_a_running_session_reloads_and_stays_where_it_is() {
-    reloads_and_stays_where_it_is(1);
+    check_reload_keeps_position(1);
 }
 
 #[test]
 fn a_running_sessions_page_stays_where_it_is_also_if_drawing_takes_longer_than_the_reload_interval() {
-    reloads_and_stays_where_it_is(20);
+    check_reload_keeps_position(20);
 }
 
-/// The page reloads every second, also between two calls: each step is one expression that waits for what it needs.
-fn reloads_and_stays_where_it_is(times_slower: u32) {
+/// The page reloads every second, even between two calls, so each step is one expression that waits for what it needs.
+fn check_reload_keeps_position(times_slower: u32) {
     let Some(mut browser) = Browser::start() else { return };
     browser.call("Emulation.setCPUThrottlingRate", json!({ "rate": times_slower }));
     let mut long = log();
@@ -321,7 +321,7 @@ fn reloads_and_stays_where_it_is(times_slower: u32) {
            if (!details || !answers) return false; \
            details.open = true; if (answers.checked) answers.click(); return true; })()",
     );
-    // The browser itself may scroll once more after a change, so the position is read a few polls later.
+    // The browser may scroll once more after a change, so the position is read a few polls later.
     let top = "Math.round(document.querySelector('#t50').getBoundingClientRect().top)";
     let before = browser.until(&format!(
         "{is_changed} && (window.looks = (window.looks ?? 0) + 1) > 5 && (window.before = 'top ' + {top})"
@@ -332,5 +332,5 @@ fn reloads_and_stays_where_it_is(times_slower: u32) {
     browser.until("!window.before && document.documentElement.dataset.ready === 'yes'");
     browser.until(&format!("{is_changed} && Math.abs({top} - {before}) < 60"));
     browser.until("document.querySelector('#outline li:last-child .ask-t')?.textContent === 'the newest words'");
-    assert_eq!(browser.complaints(), Vec::<String>::new());
+    assert_eq!(browser.page_errors(), Vec::<String>::new());
 }

@@ -1,13 +1,13 @@
-//! The index of many pages.
+//! The index of many session pages.
 
-use render::{SiteSession, site_index, site_words};
+use render::{SiteSession, site_index, site_search_data};
 use serde_json::json;
 
 use crate::chromium::Browser;
 use crate::logs::Log;
 
 #[test]
-fn the_index_finds_what_was_said_and_what_tools_gave_back() {
+fn the_index_finds_words_of_messages_and_of_tool_output() {
     let Some(mut browser) = Browser::start() else { return };
     let session = |name: &str, said: &str, output: &str| {
         let mut log = Log::default();
@@ -15,7 +15,7 @@ fn the_index_finds_what_was_said_and_what_tools_gave_back() {
         let transcript = log.transcript();
         let mut session = SiteSession::of(&transcript, format!("sessions/{name}.html"));
         session.project = Some(name.to_owned());
-        (session, site_words(&transcript))
+        (session, site_search_data(&transcript))
     };
     let sessions = [
         session("app", "fix the login", "a purple output"),
@@ -42,5 +42,5 @@ fn the_index_finds_what_was_said_and_what_tools_gave_back() {
     }
     browser.eval("document.getElementById('q').value = ''; document.querySelector('[data-p=web].project').click()");
     browser.until(&format!("({found}) === 'sessions/web.html'"));
-    assert_eq!(browser.complaints(), Vec::<String>::new());
+    assert_eq!(browser.page_errors(), Vec::<String>::new());
 }

@@ -7,30 +7,55 @@ use std::collections::BTreeSet;
 
 /// One Rust file, taken apart.
 #[derive(Debug)]
-pub(super) struct Source {
+pub(crate) struct Source {
     pub path: String,
     /// The file's lines as written.
     pub lines: Vec<String>,
     /// The same lines with comments turned into blanks and string contents into underscores.
     pub code: Vec<String>,
     pub literals: Vec<Literal>,
+    pub comments: Vec<Comment>,
     /// The files, as paths without `.rs`, of modules that this file declares for tests only.
     test_modules: Vec<String>,
-    /// Per line: does it stand inside test code?
+    /// For each line, whether it is inside test code.
     tests: Vec<bool>,
 }
 
 /// A string literal: the text between its quotes, escapes left as they are.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Literal {
+pub(crate) struct Literal {
     /// The 1-based line of the opening quote.
     pub line: usize,
     pub text: String,
 }
 
+/// A comment: one line of `//`, or a whole `/* … */`.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Comment {
+    /// The 1-based line on which it begins.
+    pub line: usize,
+    /// The text with its slashes.
+    pub text: String,
+}
+
+impl Comment {
+    /// Whether rustdoc shows it.
+    pub(crate) fn is_doc(&self) -> bool {
+        ["///", "//!", "/**", "/*!"]
+            .iter()
+            .any(|mark| self.text.starts_with(mark))
+            && !self.text.starts_with("////")
+    }
+}
+
 impl Source {
-    pub(super) fn scan(path: &str, text: &str) -> Source {
-        let (masked, literals) = mask(text);
+    pub(crate) fn scan(path: &str, text: &str) -> Source {
+        let Scanner {
+            masked,
+            literals,
+            comments,
+            ..
+        } = mask(text);
         let code: Vec<String> = masked.split('\n').map(str::to_string).collect();
         let regions = test_regions(&masked);
         let in_tests_folder = path.contains("/tests/") || path.contains("/benches/");
@@ -43,22 +68,23 @@ impl Source {
             test_modules: test_modules(path, &masked),
             code,
             literals,
+            comments,
             tests,
         }
     }
 
     /// Whether the 1-based line is test code.
-    pub(super) fn is_test(&self, line: usize) -> bool {
+    pub(crate) fn is_test(&self, line: usize) -> bool {
         self.tests.get(line - 1).copied().unwrap_or(false)
     }
 
     /// The numbered lines of code that are no tests and not blank.
-    pub(super) fn product_code(&self) -> impl Iterator<Item = (usize, &str)> {
+    pub(crate) fn product_code(&self) -> impl Iterator<Item = (usize, &str)> {
         self.all_code().filter(|(line, _)| !self.is_test(*line))
     }
 
     /// The numbered lines of code, tests too, without blank ones.
-    pub(super) fn all_code(&self) -> impl Iterator<Item = (usize, &str)> {
+    pub(crate) fn all_code(&self) -> impl Iterator<Item = (usize, &str)> {
         let lines = self.code.iter().enumerate();
         lines
             .map(|(index, code)| (index + 1, code.as_str()))
@@ -67,7 +93,7 @@ impl Source {
 }
 
 /// Marks files which another file declares by `#[cfg(test)] mod name;` as tests.
-pub(super) fn spread_tests(sources: &mut [Source]) {
+pub(crate) fn spread_tests(sources: &mut [Source]) {
     let modules: BTreeSet<String> = sources
         .iter()
         .flat_map(|source| source.test_modules.iter().cloned())
@@ -102,22 +128,23 @@ pub(super) fn names(code: &str, needle: &str) -> bool {
     })
 }
 
-pub(super) fn is_word(c: char) -> bool {
+pub(crate) fn is_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// Blanks comments and string contents; line breaks stay, so line numbers do too.
-fn mask(text: &str) -> (String, Vec<Literal>) {
+/// Blanks comments and string contents, and collects them. Line breaks stay, so line numbers do too.
+fn mask(text: &str) -> Scanner {
     let mut scanner = Scanner {
         chars: text.chars().collect(),
         at: 0,
         line: 1,
         masked: String::with_capacity(text.len()),
         literals: Vec::new(),
+        comments: Vec::new(),
     };
     while let Some(c) = scanner.peek(0) {
         match (c, scanner.peek(1)) {
-            ('/', Some('/')) => scanner.blank_while(|s| s.peek(0) != Some('\n')),
+            ('/', Some('/')) => scanner.line_comment(),
             ('/', Some('*')) => scanner.block_comment(),
             ('"', _) => scanner.string(),
             ('\'', _) => scanner.char_or_lifetime(),
@@ -125,7 +152,7 @@ fn mask(text: &str) -> (String, Vec<Literal>) {
             _ => scanner.keep(),
         }
     }
-    (scanner.masked, scanner.literals)
+    scanner
 }
 
 struct Scanner {
@@ -134,6 +161,7 @@ struct Scanner {
     line: usize,
     masked: String,
     literals: Vec<Literal>,
+    comments: Vec<Comment>,
 }
 
 impl Scanner {
@@ -158,13 +186,21 @@ impl Scanner {
         self.step(None);
     }
 
-    fn blank_while(&mut self, goes_on: impl Fn(&Scanner) -> bool) {
-        while self.peek(0).is_some() && goes_on(self) {
+    fn line_comment(&mut self) {
+        let (line, start) = (self.line, self.at);
+        while self.peek(0).is_some_and(|c| c != '\n') {
             self.step(Some(' '));
         }
+        self.finish_comment(line, start);
+    }
+
+    fn finish_comment(&mut self, line: usize, start: usize) {
+        let text = self.chars[start..self.at].iter().collect();
+        self.comments.push(Comment { line, text });
     }
 
     fn block_comment(&mut self) {
+        let (line, start) = (self.line, self.at);
         let mut depth = 0;
         while let Some(c) = self.peek(0) {
             let pair = (c, self.peek(1));
@@ -183,9 +219,10 @@ impl Scanner {
                 self.step(Some(' '));
             }
             if depth == 0 {
-                return;
+                break;
             }
         }
+        self.finish_comment(line, start);
     }
 
     fn string(&mut self) {
@@ -328,7 +365,7 @@ mod tests {
     use super::*;
 
     fn masked(text: &str) -> String {
-        mask(text).0
+        mask(text).masked
     }
 
     #[test]
@@ -337,6 +374,20 @@ mod tests {
         assert_eq!(masked("a /* b /* c */ d */ e"), "a                   e");
         assert_eq!(masked(r#"f("a // b")"#), r#"f("______")"#);
         assert_eq!(masked(r#"f("a\"b", c)"#), r#"f("____", c)"#);
+    }
+
+    #[test]
+    fn comments_keep_their_text_and_know_whether_rustdoc_shows_them() {
+        let source = Source::scan("a.rs", "/// One.\nlet a = \"// no\"; // two\n/* three\nfour */\n");
+        let found: Vec<_> = source.comments.iter().map(|c| (c.line, &*c.text, c.is_doc())).collect();
+        assert_eq!(
+            found,
+            [
+                (1, "/// One.", true),
+                (2, "// two", false),
+                (3, "/* three\nfour */", false)
+            ]
+        );
     }
 
     #[test]

@@ -12,7 +12,7 @@ use memory::repos;
 use memory::session_text::{SessionText, SessionTexts, TextLocation, TextOrigin};
 use memory::store::{Store, works_for};
 use memory::usage::{self, Sum};
-use render::{Head, Money, SessionNumbers, Subagent, Told, Transcript};
+use render::{SessionCost, SessionNumbers, Subagent, Transcript, TranscriptEntry, TranscriptHead};
 use transcript::{Agent, Call, Lineage, LineageKind, Outcome, Session, SessionEvent, Turn};
 
 use super::Means;
@@ -183,18 +183,18 @@ impl SessionGatherer<'_> {
         }
         let told = events.into_iter().map(|event| {
             let whole = wholes.remove(&event.seq).unwrap_or_default();
-            Told {
+            TranscriptEntry {
                 event,
                 text: whole.text,
                 images: whole.images,
             }
         });
-        let told: Vec<Told> = told.collect();
+        let told: Vec<TranscriptEntry> = told.collect();
         let subagents = self.subagents(session_uid, depth)?;
         let digest = self.digest(session_uid, text)?;
         Ok(Transcript {
             turns: asked_turns(all_turns, turns),
-            head: Head {
+            head: TranscriptHead {
                 name: reads.annotations_of(session_uid)?.name,
                 outcome: outcome(digest.as_ref(), self.means),
                 numbers: digest.as_ref().filter(|_| turns.is_none()).map(numbers),
@@ -319,7 +319,7 @@ fn bare_one(
     };
     let mut events = Vec::new();
     let take = |event: &SessionEvent, whole: memory::whole::Whole| {
-        events.push(Told {
+        events.push(TranscriptEntry {
             text: logs::spilled(&log.path, event, masker).or(whole.text),
             images: whole.images,
             event: event.clone(),
@@ -332,7 +332,7 @@ fn bare_one(
     let digest = digest::from_log(log, masker, Vec::new(), &means.digests).map_err(told_log_error)?;
     Ok(Some(Transcript {
         turns: asked_turns(log.reading.turns.clone(), turns),
-        head: Head {
+        head: TranscriptHead {
             outcome: outcome(digest.as_ref(), means),
             numbers: digest.as_ref().filter(|_| turns.is_none()).map(numbers),
             faults: log.reading.faults.len() as u64,
@@ -361,9 +361,9 @@ fn numbers(digest: &Digest) -> SessionNumbers {
     }
 }
 
-fn head(session: Session, means: &Means<'_>) -> Head {
+fn head(session: Session, means: &Means<'_>) -> TranscriptHead {
     let place = session.cwd.as_deref().and_then(|cwd| repos::of(Path::new(cwd)));
-    Head {
+    TranscriptHead {
         name: None,
         outcome: session.outcome,
         money: None,
@@ -389,9 +389,9 @@ fn settle(session: &mut Session, calls: &[Call]) {
     );
 }
 
-fn money(sum: &Sum) -> Option<Money> {
+fn money(sum: &Sum) -> Option<SessionCost> {
     let micros = sum.micros().filter(|_| sum.calls > 0)?;
-    Some(Money {
+    Some(SessionCost {
         micros,
         is_partial: sum.unpriced_calls > 0,
     })

@@ -14,7 +14,7 @@ use std::thread;
 use memory::mask::Masker;
 use memory::session_text::{SessionTexts, TextOrigin};
 use memory::store::{Listed, Status, Store};
-use render::{PageOptions, SiteSession, site_index, site_words};
+use render::{PageOptions, SiteSession, site_index, site_search_data};
 use serde_json::json;
 
 use super::{Means, RenderArgs, To, gather, note_copy, write};
@@ -200,7 +200,7 @@ impl Site<'_> {
         })?;
         let page = Page {
             session: SiteSession::of(&gathered.transcript, file),
-            packed: site_words(&gathered.transcript),
+            packed: site_search_data(&gathered.transcript),
             masked: gathered.masked,
             is_new: true,
         };

@@ -39,7 +39,7 @@ fn session() -> ClaudeLog {
 /// Returns a reader of a log and how many texts it has read.
 fn reader_of(log: &ClaudeLog) -> (Reader, Rc<Cell<usize>>) {
     let text = log.jsonl();
-    let read = render::Transcript::of_log(Agent::Claude, "log.jsonl", text.as_bytes(), TimeZone::UTC);
+    let read = render::Transcript::from_log(Agent::Claude, "log.jsonl", text.as_bytes(), TimeZone::UTC);
     let read = read.unwrap().unwrap();
     let mut texts = HashMap::new();
     let mut events = Vec::new();

@@ -26,7 +26,7 @@ const GIF: FilmOptions = FilmOptions {
     max_duration_ms: 60_000,
     speed: 1_000,
     theme: ::film::Theme::Dark,
-    depth: render::Depth::Tools,
+    depth: render::MarkdownDepth::Tools,
 };
 
 /// Returns an error in a build without film support.

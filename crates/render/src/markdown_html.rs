@@ -1,102 +1,102 @@
-//! Markdown as harmless HTML: no tag of its own passes, links lead to the web or to mail, pictures are not loaded.
+//! Converts untrusted Markdown to safe HTML: raw tags are escaped, only web and mail links are kept, images are not loaded.
 
 use pulldown_cmark::{Alignment, CodeBlockKind, CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd, html};
 
 use crate::escape;
-use crate::tools::fenced;
+use crate::tools::language_of_fence;
 
-/// Longer texts are shown as they are: nobody wrote them as Markdown, and taking them apart would take long.
+/// Longer texts are shown verbatim: they are rarely Markdown, and parsing them would be slow.
 const MARKDOWN_BYTES_MAX: usize = 256 << 10;
 
-/// How a single line break is meant.
+/// How a single line break is rendered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Breaks {
-    /// As people type them.
+pub(crate) enum LineBreaks {
+    /// As a line break, for text that people typed.
     Kept,
-    /// As Markdown has it: a space.
+    /// As a space, following Markdown.
     Folded,
 }
 
-/// Appends a text as HTML.
-pub(crate) fn push(out: &mut String, text: &str, breaks: Breaks) {
+/// Appends Markdown as HTML.
+pub(crate) fn push(out: &mut String, text: &str, breaks: LineBreaks) {
     if text.len() > MARKDOWN_BYTES_MAX {
         out.push_str("<pre class=\"out\">");
         escape::push_inside(out, text);
         out.push_str("</pre>");
         return;
     }
-    let text = escape::reveal(text);
+    let text = escape::show_invisible(text);
     let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
-    let mut place = Place::default();
-    let events = Parser::new_ext(&text, options).flat_map(move |event| tamed(event, breaks, &mut place));
+    let mut state = LinkState::default();
+    let events = Parser::new_ext(&text, options).flat_map(move |event| sanitize(event, breaks, &mut state));
     html::push_html(out, events);
 }
 
-/// Where in a text we are.
+/// The open links and code blocks at a point of the text.
 #[derive(Debug, Default)]
-struct Place {
+struct LinkState {
     in_link: u32,
     in_code: bool,
-    /// Whether each open link was written as one.
-    written: Vec<bool>,
+    /// For each open link, whether an `<a>` was written for it. Unsafe links are dropped.
+    written_links: Vec<bool>,
 }
 
-/// One event as the events that are written.
-fn tamed<'a>(event: Event<'a>, breaks: Breaks, place: &mut Place) -> Vec<Event<'a>> {
+/// Replaces one parser event by the events that are safe to write.
+fn sanitize<'a>(event: Event<'a>, breaks: LineBreaks, state: &mut LinkState) -> Vec<Event<'a>> {
     match event {
         Event::Html(text) | Event::InlineHtml(text) => vec![Event::Text(text)],
-        Event::SoftBreak if breaks == Breaks::Kept => vec![Event::HardBreak],
+        Event::SoftBreak if breaks == LineBreaks::Kept => vec![Event::HardBreak],
         Event::Start(Tag::Link { dest_url, .. }) => {
-            place.in_link += 1;
+            state.in_link += 1;
             let is_safe = is_safe(&dest_url);
-            place.written.push(is_safe);
+            state.written_links.push(is_safe);
             is_safe.then(|| open_link(&dest_url)).into_iter().collect()
         }
-        // What a picture shows stays where it is: its name is a link.
+        // An image becomes a link with its description, because the page must not load anything.
         Event::Start(Tag::Image { dest_url, .. }) => {
-            let is_safe = is_safe(&dest_url) && place.in_link == 0;
-            place.in_link += 1;
-            place.written.push(is_safe);
+            let is_safe = is_safe(&dest_url) && state.in_link == 0;
+            state.in_link += 1;
+            state.written_links.push(is_safe);
             let mut events: Vec<_> = is_safe.then(|| open_link(&dest_url)).into_iter().collect();
             events.push(Event::Text("🖼 ".into()));
             events
         }
         Event::End(TagEnd::Link | TagEnd::Image) => {
-            place.in_link = place.in_link.saturating_sub(1);
-            let is_written = place.written.pop().unwrap_or_default();
-            is_written.then(|| raw("</a>")).into_iter().collect()
+            state.in_link = state.in_link.saturating_sub(1);
+            let is_written = state.written_links.pop().unwrap_or_default();
+            is_written.then(|| raw_html("</a>")).into_iter().collect()
         }
         Event::Start(Tag::CodeBlock(kind)) => {
-            place.in_code = true;
+            state.in_code = true;
             let language = match &kind {
-                CodeBlockKind::Fenced(info) => fenced(info),
+                CodeBlockKind::Fenced(info) => language_of_fence(info),
                 CodeBlockKind::Indented => "",
             };
-            vec![raw(&format!("<pre class=\"code\"><code data-l=\"{language}\">"))]
+            vec![raw_html(&format!("<pre class=\"code\"><code data-l=\"{language}\">"))]
         }
         Event::End(TagEnd::CodeBlock) => {
-            place.in_code = false;
-            vec![raw("</code></pre>\n")]
+            state.in_code = false;
+            vec![raw_html("</code></pre>\n")]
         }
-        // How a column is aligned would be told by a style, and the page's policy allows none.
+        // Column alignment would need inline styles, which the content security policy forbids.
         Event::Start(Tag::Table(columns)) => vec![Event::Start(Tag::Table(vec![Alignment::None; columns.len()]))],
-        Event::Start(Tag::Heading { level, .. }) => vec![raw(&format!("<h{}>", lower(level)))],
-        Event::End(TagEnd::Heading(level)) => vec![raw(&format!("</h{}>\n", lower(level)))],
-        Event::Text(text) if place.in_link == 0 && !place.in_code && text.contains("://") => with_links(&text),
+        Event::Start(Tag::Heading { level, .. }) => vec![raw_html(&format!("<h{}>", lowered_level(level)))],
+        Event::End(TagEnd::Heading(level)) => vec![raw_html(&format!("</h{}>\n", lowered_level(level)))],
+        Event::Text(text) if state.in_link == 0 && !state.in_code && text.contains("://") => link_addresses(&text),
         event => vec![event],
     }
 }
 
-fn raw<'a>(html: &str) -> Event<'a> {
+fn raw_html<'a>(html: &str) -> Event<'a> {
     Event::InlineHtml(CowStr::from(html.to_owned()))
 }
 
-/// A page has headings of its own above.
-fn lower(level: HeadingLevel) -> usize {
+/// Returns the heading level two steps down, because the page itself uses the top levels.
+fn lowered_level(level: HeadingLevel) -> usize {
     (level as usize + 2).min(6)
 }
 
-/// Whether a link may be followed. Everything else that a browser knows how to open stays text.
+/// Whether a URL is a web or mail address. Links with any other scheme stay text.
 pub(crate) fn is_safe(url: &str) -> bool {
     let is_plain = |url: &str| !url.contains(|c: char| c.is_control() || c.is_whitespace());
     let begins = |scheme: &str| {
@@ -106,24 +106,24 @@ pub(crate) fn is_safe(url: &str) -> bool {
     (begins("https://") || begins("http://") || begins("mailto:")) && is_plain(url)
 }
 
-/// The beginning of a link that tells nobody where it was followed from.
+/// Returns the opening tag of a link that sends no referrer.
 pub(crate) fn link(url: &str) -> String {
     let url = escape::escape(url);
     format!("<a href=\"{url}\" rel=\"noopener noreferrer nofollow\" target=\"_blank\">")
 }
 
 fn open_link<'a>(url: &str) -> Event<'a> {
-    raw(&link(url))
+    raw_html(&link(url))
 }
 
-/// Addresses in a text become links.
-fn with_links<'a>(text: &str) -> Vec<Event<'a>> {
+/// Converts plain text to HTML with its web addresses as links.
+fn link_addresses<'a>(text: &str) -> Vec<Event<'a>> {
     let mut html = String::with_capacity(text.len() + 80);
     push_linked(&mut html, text);
-    vec![raw(&html)]
+    vec![raw_html(&html)]
 }
 
-/// Appends plain text in which addresses are links.
+/// Appends plain text with its web addresses as links.
 pub(crate) fn push_linked(out: &mut String, text: &str) {
     let mut rest = text;
     while let Some(at) = find_address(rest) {
@@ -160,7 +160,7 @@ mod tests {
 
     fn html(text: &str) -> String {
         let mut out = String::new();
-        push(&mut out, text, Breaks::Folded);
+        push(&mut out, text, LineBreaks::Folded);
         out.trim_end().to_owned()
     }
 
@@ -178,12 +178,12 @@ mod tests {
         );
         assert!(!html("| a |\n|:-:|\n| b |").contains("style"));
         let mut kept = String::new();
-        push(&mut kept, "a\nb", Breaks::Kept);
+        push(&mut kept, "a\nb", LineBreaks::Kept);
         assert_eq!(kept, "<p>a<br />\nb</p>\n");
     }
 
     #[test]
-    fn nothing_of_it_is_markup_of_its_own() {
+    fn raw_html_and_unsafe_links_stay_text() {
         let cases = [
             ("<script>alert(1)</script>", "&lt;script&gt;alert(1)&lt;/script&gt;"),
             (

@@ -1,16 +1,16 @@
-//! What an agent says, as rows: enough of Markdown that headings, lists, code and emphasis look like what they are.
+//! Renders the messages of an agent as rows, with the Markdown that matters: headings, lists, code and emphasis.
 
-use super::cells::{self, Wrap, of, wrap};
-use super::scene::{Cell, Ground, Ink, Style};
+use super::cells::{self, Wrap, text_cells, wrap};
+use super::scene::{Background, Cell, CellStyle, TextColor};
 
-/// The first rows of a text, each with what it stands on. The first two columns of all are blank.
-pub(crate) fn rows(text: &str, columns: usize, rows_max: usize) -> Vec<(Vec<Cell>, Ground)> {
+/// Returns the first rows of a text with their backgrounds. The first two columns are left empty for a mark.
+pub(crate) fn markdown_rows(text: &str, columns: usize, rows_max: usize) -> Vec<(Vec<Cell>, Background)> {
     let mut rows = Vec::new();
     let mut fence: Option<&str> = None;
     for line in text.trim().lines() {
         if rows.len() >= rows_max {
             rows.truncate(rows_max);
-            rows.push((of("  …", Style::DIM), Ground::Page));
+            rows.push((text_cells("  …", CellStyle::DIM), Background::Page));
             break;
         }
         let bare = line.trim_start();
@@ -19,77 +19,77 @@ pub(crate) fn rows(text: &str, columns: usize, rows_max: usize) -> Vec<(Vec<Cell
             (None, Some(mark)) => fence = Some(mark),
             (Some(open), Some(mark)) if open == mark => fence = None,
             (Some(_), _) => {
-                let cells = of(&format!("   {line}"), Style::of(Ink::Code));
+                let cells = text_cells(&format!("   {line}"), CellStyle::new(TextColor::Code));
                 let wrapped = wrap(&cells, columns, Wrap::Anywhere, 3);
-                rows.extend(wrapped.into_iter().map(|row| (row, Ground::Code)));
+                rows.extend(wrapped.into_iter().map(|row| (row, Background::Code)));
             }
-            (None, None) => prose(&mut rows, line, columns),
+            (None, None) => push_prose(&mut rows, line, columns),
         }
     }
     rows
 }
 
-fn prose(rows: &mut Vec<(Vec<Cell>, Ground)>, line: &str, columns: usize) {
+fn push_prose(rows: &mut Vec<(Vec<Cell>, Background)>, line: &str, columns: usize) {
     let bare = line.trim_start();
     let level = bare.bytes().take_while(|byte| *byte == b'#').count();
     let is_heading = (1..=6).contains(&level) && bare[level..].starts_with(' ');
-    let mut cells = of("  ", Style::PLAIN);
+    let mut cells = text_cells("  ", CellStyle::PLAIN);
     let mut indent = 2;
     if is_heading {
-        inline(&mut cells, bare[level..].trim(), Style::PLAIN.bold());
+        push_inline(&mut cells, bare[level..].trim(), CellStyle::PLAIN.bold());
     } else {
         let spaces = (line.len() - bare.len()).min(12);
-        cells::push(&mut cells, &" ".repeat(spaces), Style::PLAIN);
+        cells::push_text(&mut cells, &" ".repeat(spaces), CellStyle::PLAIN);
         let item = ["- ", "* ", "+ "].into_iter().find_map(|mark| bare.strip_prefix(mark));
         match item {
             Some(rest) => {
-                cells::push(&mut cells, "• ", Style::of(Ink::Agent));
-                inline(&mut cells, rest, Style::PLAIN);
+                cells::push_text(&mut cells, "• ", CellStyle::new(TextColor::Agent));
+                push_inline(&mut cells, rest, CellStyle::PLAIN);
                 indent += spaces + 2;
             }
             None => {
-                inline(&mut cells, bare, Style::PLAIN);
+                push_inline(&mut cells, bare, CellStyle::PLAIN);
                 indent += spaces;
             }
         }
     }
     let wrapped = wrap(&cells, columns, Wrap::Words, indent);
-    rows.extend(wrapped.into_iter().map(|row| (row, Ground::Page)));
+    rows.extend(wrapped.into_iter().map(|row| (row, Background::Page)));
 }
 
-/// Code between backticks and what is bold; marks without an end are signs like others.
-fn inline(out: &mut Vec<Cell>, text: &str, style: Style) {
+/// Appends text with inline code and bold. A mark without a counterpart is literal text.
+fn push_inline(out: &mut Vec<Cell>, text: &str, style: CellStyle) {
     let mut rest = text;
     while let Some(at) = rest.find(['`', '*']) {
         let (before, from) = rest.split_at(at);
-        cells::push(out, before, style);
+        cells::push_text(out, before, style);
         let mark = if from.starts_with("**") { "**" } else { &from[..1] };
         let inside = from[mark.len()..]
             .split_once(mark)
             .filter(|(inside, _)| !inside.trim().is_empty() && mark != "*");
         match inside {
             Some((inside, after)) if mark == "`" => {
-                cells::push(
+                cells::push_text(
                     out,
                     inside,
-                    Style {
-                        ink: Ink::Code,
+                    CellStyle {
+                        color: TextColor::Code,
                         ..style
                     },
                 );
                 rest = after;
             }
             Some((inside, after)) => {
-                inline(out, inside, style.bold());
+                push_inline(out, inside, style.bold());
                 rest = after;
             }
             None => {
-                cells::push(out, mark, style);
+                cells::push_text(out, mark, style);
                 rest = &from[mark.len()..];
             }
         }
     }
-    cells::push(out, rest, style);
+    cells::push_text(out, rest, style);
 }
 
 #[cfg(test)]
@@ -97,22 +97,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn markdown_looks_like_what_it_means() {
+    fn headings_lists_code_and_bold_are_styled() {
         let text = "# Done\nUse `a*b` and **bold** * not.\n- one\n```rust\nlet a = 1;\n```";
-        let told: Vec<String> = rows(text, 40, 10)
+        let shown: Vec<String> = markdown_rows(text, 40, 10)
             .iter()
-            .map(|(cells, ground)| {
-                let text: String = cells.iter().map(|cell| cell.sign).collect();
+            .map(|(cells, background)| {
+                let text: String = cells.iter().map(|cell| cell.character).collect();
                 let bold: String = cells
                     .iter()
                     .filter(|cell| cell.style.is_bold)
-                    .map(|cell| cell.sign)
+                    .map(|cell| cell.character)
                     .collect();
-                format!("{text}|{bold}|{ground:?}")
+                format!("{text}|{bold}|{background:?}")
             })
             .collect();
         assert_eq!(
-            told,
+            shown,
             [
                 "  Done|Done|Page",
                 "  Use a*b and bold * not.|bold|Page",
@@ -120,6 +120,6 @@ mod tests {
                 "   let a = 1;||Code"
             ]
         );
-        assert_eq!(rows("a\nb\nc\nd", 40, 2).len(), 3);
+        assert_eq!(markdown_rows("a\nb\nc\nd", 40, 2).len(), 3);
     }
 }

@@ -1,4 +1,4 @@
-//! A transcript straight from the bytes of a log, for programs that have nothing but one.
+//! Builds a transcript from the bytes of one log, for programs that do not use the memory.
 
 use std::collections::HashMap;
 use std::io;
@@ -6,13 +6,13 @@ use std::io;
 use jiff::tz::TimeZone;
 use transcript::{Agent, LineBody, Lines, Origin, PartKind, Reading, SessionEvent, State, bodies, images};
 
-use crate::transcript_in::{Head, Told, Transcript};
+use crate::input::{Transcript, TranscriptEntry, TranscriptHead};
 
 impl Transcript {
-    /// Reads a log; none where no session is in it. `path` is where it lies, which tells some agents' sessions apart.
+    /// Parses a log. Returns `None` if it contains no session. `path` is the path of the log, from which some agents' session ids derive.
     ///
-    /// Nothing is masked here: whoever shows the transcript to others gives masked bytes.
-    pub fn of_log(agent: Agent, path: &str, bytes: &[u8], zone: TimeZone) -> io::Result<Option<Self>> {
+    /// Nothing is masked here: pass masked bytes if others will see the transcript.
+    pub fn from_log(agent: Agent, path: &str, bytes: &[u8], zone: TimeZone) -> io::Result<Option<Self>> {
         let mut state = State::new(agent, Origin::of(path));
         let mut reading = Reading::default();
         reading.apply(state.resume(PartKind::Log, &mut Lines::new(bytes))?);
@@ -27,7 +27,7 @@ impl Transcript {
                 .or_default()
                 .push(at);
         }
-        let mut events: Vec<Told> = reading.events.into_iter().map(bare).collect();
+        let mut events: Vec<TranscriptEntry> = reading.events.into_iter().map(without_text).collect();
         let mut lines = Lines::new(bytes);
         while let Some(line) = lines.next()? {
             let (Some(own), LineBody::Bytes(bytes)) = (at_line.get(&line.number), line.body) else {
@@ -35,19 +35,19 @@ impl Transcript {
             };
             let (bodies, mut pictures) = (bodies(agent, bytes), images(agent, bytes));
             for at in own {
-                let told = &mut events[*at];
-                let block = if told.event.text_line.is_some() {
+                let entry = &mut events[*at];
+                let block = if entry.event.text_line.is_some() {
                     0
                 } else {
-                    told.event.block
+                    entry.event.block
                 };
-                told.images = pictures.extract_if(.., |image| image.block == Some(block)).collect();
+                entry.images = pictures.extract_if(.., |image| image.block == Some(block)).collect();
                 let body = bodies.get(block as usize);
-                let is_human = told.event.actor == transcript::Actor::Human;
+                let is_human = entry.event.actor == transcript::Actor::Human;
                 let words = body.and_then(|body| body.words.clone().filter(|_| is_human));
-                told.text = words.or_else(|| body.map(|body| body.text.clone()));
+                entry.text = words.or_else(|| body.map(|body| body.text.clone()));
             }
-            // A picture whose block is no event, or not known, belongs to what else was said on the line.
+            // An image whose block is not an event, or is unknown, belongs to the last event on the line.
             if let Some(last) = own.last() {
                 events[*last].images.append(&mut pictures);
             }
@@ -56,7 +56,7 @@ impl Transcript {
             turns: reading.turns,
             events,
             subagents: Vec::new(),
-            head: Head {
+            head: TranscriptHead {
                 outcome: session.outcome,
                 name: None,
                 money: None,
@@ -71,8 +71,8 @@ impl Transcript {
     }
 }
 
-fn bare(event: SessionEvent) -> Told {
-    Told {
+fn without_text(event: SessionEvent) -> TranscriptEntry {
+    TranscriptEntry {
         event,
         text: None,
         images: Vec::new(),

@@ -1,10 +1,9 @@
-//! For tests: ffmpeg and ffprobe as they are on this machine. Where they are not, a test says so and does nothing, unless
-//! `BOSWELL_FFMPEG=must`.
+//! Runs ffmpeg and ffprobe in tests. If they are not installed, a test is skipped, unless `BOSWELL_FFMPEG=must`.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-/// The raw pictures of a bare stream of H.264.
+/// Decodes an H.264 stream to raw frames.
 pub(crate) fn decode(stream: &[u8]) -> Option<Vec<u8>> {
     let mut file = tempfile::NamedTempFile::new().unwrap();
     file.write_all(stream).unwrap();
@@ -30,7 +29,7 @@ pub(crate) fn decode(stream: &[u8]) -> Option<Vec<u8>> {
     )
 }
 
-/// What a program writes; none where there is no such program. It must not complain.
+/// Returns the output of a program, or `None` if it is not installed. Panics if the program fails or prints to stderr.
 pub(crate) fn run(program: &str, arguments: &[&str]) -> Option<Vec<u8>> {
     let started = Command::new(program).args(arguments).stdin(Stdio::null()).output();
     let Ok(output) = started else {
@@ -38,7 +37,10 @@ pub(crate) fn run(program: &str, arguments: &[&str]) -> Option<Vec<u8>> {
         assert!(!must, "no `{program}`");
         return None;
     };
-    let told = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() && told.trim().is_empty(), "{program}: {told}");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.success() && stderr.trim().is_empty(),
+        "{program}: {stderr}"
+    );
     Some(output.stdout)
 }

@@ -1,81 +1,81 @@
-//! The words of a session, each once and in small letters, for the search over all pages.
+//! Collects the distinct lower-case words of a session for the search over all pages.
 //!
-//! Everything that was said or given back passes through here, and most of it was there before: a short word is known
-//! again by a number that its letters make, without being looked up as text.
+//! All text of a session passes through here, and most words repeat. A short word is therefore packed into an integer, which is
+//! cheaper to hash than text.
 
 use rustc_hash::FxHashSet;
 
-/// Longer runs of letters are keys and hashes: nobody types them from memory.
+/// Longer runs of letters are keys and hashes, which users do not search for.
 const WORD_CHARS: std::ops::RangeInclusive<usize> = 3..=48;
 const WORDS_MAX: usize = 200_000;
-/// A short word fits into a number.
+/// A word of at most this many bytes fits into a `u128`.
 const SHORT_BYTES: usize = size_of::<u128>();
-/// The same byte everywhere in a number.
-const EVERY: u128 = u128::MAX / 0xff;
+/// Multiplying by this repeats a byte in all bytes of a `u128`.
+const EVERY_BYTE: u128 = u128::MAX / 0xff;
 
-/// The words of texts, each once, in small letters.
+/// A set of lower-case words.
 #[derive(Default)]
-pub(super) struct Words<'t> {
-    /// Short words of ASCII: their letters, the first one on top, so that they are ordered as words are.
+pub(super) struct WordSet<'t> {
+    /// Short ASCII words. The first letter is the most significant byte, so that integers sort like the words.
     short: FxHashSet<u128>,
-    /// Others as they stand: most come many times, and are made small once.
-    seen: FxHashSet<&'t str>,
-    small: FxHashSet<String>,
+    /// Other words as written. Most repeat, and each spelling is converted to lower case only once.
+    seen_as_written: FxHashSet<&'t str>,
+    lower: FxHashSet<String>,
 }
 
-impl<'t> Words<'t> {
+impl<'t> WordSet<'t> {
     pub(super) fn add(&mut self, text: &'t str) {
         let bytes = text.as_bytes();
         let mut start = 0;
-        while let Some(skipped) = bytes[start..].iter().position(|byte| IN_WORDS[usize::from(*byte)]) {
+        while let Some(skipped) = bytes[start..].iter().position(|byte| STARTS_WORD[usize::from(*byte)]) {
             start += skipped;
             let rest = &bytes[start..];
-            let length = rest.iter().position(|byte| !IS_PLAIN[usize::from(*byte)]);
+            let length = rest.iter().position(|byte| !IS_WORD_BYTE[usize::from(*byte)]);
             let length = length.unwrap_or(rest.len());
             if rest.get(length).is_some_and(|byte| !byte.is_ascii()) {
-                start = self.add_any(text, start, start + length);
+                start = self.add_non_ascii(text, start, start + length);
                 continue;
             }
             if (*WORD_CHARS.start()..=SHORT_BYTES).contains(&length) {
                 if self.has_room() {
-                    self.short.insert(number_of(rest, length));
+                    self.short.insert(pack_word(rest, length));
                 }
             } else if WORD_CHARS.contains(&length) {
-                self.add_text(&text[start..start + length]);
+                self.add_word(&text[start..start + length]);
             }
             start += length;
         }
     }
 
-    /// A run that is not of ASCII alone, of which `end` is the first such place; gives where to go on.
-    fn add_any(&mut self, text: &'t str, start: usize, end: usize) -> usize {
+    /// Adds the word at `start`, whose first non-ASCII byte is at `end`, and returns the position after it.
+    fn add_non_ascii(&mut self, text: &'t str, start: usize, end: usize) -> usize {
         let rest = &text[end..];
         let length = rest.find(|c: char| !(c.is_alphanumeric() || c == '_'));
         let end = end + length.unwrap_or(rest.len());
         let word = &text[start..end];
-        // Scripts without spaces have long runs; they are cut into pieces that can be found.
+        // Scripts without spaces have long runs, so non-ASCII words have no maximum length.
         if !word.is_ascii() || WORD_CHARS.contains(&word.len()) {
-            self.add_text(word);
+            self.add_word(word);
         }
-        // Whatever ended the word is passed over.
+        // Skip the character that ended the word.
         end + text[end..].chars().next().map_or(0, char::len_utf8)
     }
 
-    fn add_text(&mut self, word: &'t str) {
-        if self.has_room() && self.seen.insert(word) {
-            self.small.insert(word.to_lowercase());
+    fn add_word(&mut self, word: &'t str) {
+        if self.has_room() && self.seen_as_written.insert(word) {
+            self.lower.insert(word.to_lowercase());
         }
     }
 
     fn has_room(&self) -> bool {
-        self.short.len() + self.small.len() < WORDS_MAX
+        self.short.len() + self.lower.len() < WORDS_MAX
     }
 
-    /// Appends all words in their order, one per line.
-    pub(super) fn push_in_order(self, out: &mut String) {
+    /// Appends all words in sorted order, one per line.
+    pub(super) fn push_sorted(self, out: &mut String) {
         let mut short: Vec<u128> = self.short.into_iter().collect();
         short.sort_unstable();
-        let mut long: Vec<String> = self.small.into_iter().collect();
+        let mut long: Vec<String> = self.lower.into_iter().collect();
         long.sort_unstable();
         let mut long = long.into_iter().peekable();
         let begin = out.len();
@@ -84,7 +84,7 @@ impl<'t> Words<'t> {
             let length = bytes.iter().position(|byte| *byte == 0).unwrap_or(SHORT_BYTES);
             let word = std::str::from_utf8(&bytes[..length]).unwrap_or_default();
             while let Some(before) = long.next_if(|long| long.as_str() <= word) {
-                // Small letters of other scripts may be a short word of ASCII, which stands here already.
+                // Lower-casing can turn a non-ASCII word into an ASCII one that is already in `short`: the Kelvin sign becomes `k`.
                 if before != word {
                     push_line(out, begin, &before);
                 }
@@ -102,12 +102,12 @@ fn push_line(out: &mut String, begin: usize, word: &str) {
     out.push_str(word);
 }
 
-/// The bytes that a word of ASCII is made of.
-const IS_PLAIN: [bool; 256] = bytes_of_words(false);
-/// The bytes with which a word may begin: those of other scripts are looked at closer.
-const IN_WORDS: [bool; 256] = bytes_of_words(true);
+/// Whether a byte is part of an ASCII word.
+const IS_WORD_BYTE: [bool; 256] = word_bytes(false);
+/// Whether a byte can start a word. Non-ASCII bytes are checked in detail later.
+const STARTS_WORD: [bool; 256] = word_bytes(true);
 
-const fn bytes_of_words(with_others: bool) -> [bool; 256] {
+const fn word_bytes(with_others: bool) -> [bool; 256] {
     let mut bytes = [false; 256];
     let mut byte = 0;
     while byte < 256 {
@@ -123,8 +123,8 @@ const fn bytes_of_words(with_others: bool) -> [bool; 256] {
     bytes
 }
 
-/// The letters of a short word of ASCII as a number, made small.
-fn number_of(bytes: &[u8], length: usize) -> u128 {
+/// Packs a short ASCII word into an integer, in lower case.
+fn pack_word(bytes: &[u8], length: usize) -> u128 {
     let letters = match bytes.first_chunk::<SHORT_BYTES>() {
         Some(chunk) => *chunk,
         None => {
@@ -134,14 +134,14 @@ fn number_of(bytes: &[u8], length: usize) -> u128 {
         }
     };
     let behind = (SHORT_BYTES - length) * 8;
-    small(u128::from_be_bytes(letters) >> behind << behind)
+    ascii_lowercase(u128::from_be_bytes(letters) >> behind << behind)
 }
 
-/// Capital letters of ASCII made small, all at once. No byte is above 0x7f, so none carries into its neighbour.
-fn small(letters: u128) -> u128 {
-    let from_a = letters + EVERY * (0x80 - b'A' as u128);
-    let behind_z = letters + EVERY * (0x7f - b'Z' as u128);
-    let is_capital = (from_a ^ behind_z) & (EVERY * 0x80);
+/// Converts sixteen ASCII letters to lower case at once. No byte is above 0x7f, so no addition carries into the next byte.
+fn ascii_lowercase(letters: u128) -> u128 {
+    let from_a = letters + EVERY_BYTE * (0x80 - b'A' as u128);
+    let behind_z = letters + EVERY_BYTE * (0x7f - b'Z' as u128);
+    let is_capital = (from_a ^ behind_z) & (EVERY_BYTE * 0x80);
     letters | is_capital >> 2
 }
 
@@ -158,14 +158,14 @@ mod tests {
         fn words_are_runs_of_letters_and_figures_made_small(
             texts in proptest::collection::vec("[aAbBzZ@\\[éÉ文İ\u{212A}ß_ 7\u{301},;\u{1F600}]{0,60}", 0..5),
         ) {
-            let mut words = Words::default();
+            let mut words = WordSet::default();
             texts.iter().for_each(|text| words.add(text));
             let runs = texts.iter().flat_map(|text| text.split(|c: char| !(c.is_alphanumeric() || c == '_')));
             let wanted = runs.filter(|run| !run.is_empty() && (!run.is_ascii() || WORD_CHARS.contains(&run.len())));
             let expected: BTreeSet<String> = wanted.map(str::to_lowercase).collect();
-            let mut told = String::new();
-            words.push_in_order(&mut told);
-            prop_assert_eq!(told, expected.into_iter().collect::<Vec<_>>().join("\n"));
+            let mut lines = String::new();
+            words.push_sorted(&mut lines);
+            prop_assert_eq!(lines, expected.into_iter().collect::<Vec<_>>().join("\n"));
         }
     }
 }
