@@ -13,10 +13,10 @@ use memory::retention::Remains;
 use memory::store::{CopyRow, Patience, Store, StoreError};
 use memory::surface::{self, Subject};
 
-use crate::commands::sweep::say_waiting;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::ui::Ui;
+use crate::waiting::say_waiting;
 
 /// Lets `boswell forget` know of what was just made. What was made is there all the same where that cannot be noted.
 pub(crate) fn note(ui: &mut Ui, context: &Context, verb: &'static str, copies: &[CopyRow]) {

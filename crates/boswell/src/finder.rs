@@ -22,13 +22,12 @@ use self::state::{Action, Mark, Row, Stage, State, paste, update};
 use crate::catch_up::catch_up;
 use crate::cli::{GlobalArgs, parse_verb};
 use crate::commands;
-use crate::commands::sessions::in_one_line;
 use crate::context::{Context, Surroundings, create_private_dir};
 use crate::error::{CommandError, Outcome};
 use crate::render::text::plural;
-use crate::ui::Ui;
 use crate::ui::markdown::Ink;
 use crate::ui::prose::{StyledLine, parse_ansi};
+use crate::ui::{Ui, in_one_line};
 
 /// How long a key is waited for while an answer is due, and while none is.
 const WAIT_ASKING: Duration = Duration::from_millis(15);

@@ -2,6 +2,7 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod agent_arg;
 mod alerts;
 mod answers;
 mod arguments;
@@ -21,15 +22,21 @@ mod finder;
 mod hook;
 mod interrupt;
 mod job_log;
+mod money;
 mod prices;
 mod render;
 mod retention;
 mod session_arg;
 mod session_ids;
+mod session_summary;
+mod shell;
 mod surface;
 mod text_source;
+mod turn_arg;
 #[allow(dead_code, reason = "the words that verbs share; not every verb uses each")]
 mod ui;
+mod waiting;
+mod zone_arg;
 
 use std::ffi::OsString;
 use std::panic;

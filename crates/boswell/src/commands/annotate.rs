@@ -5,7 +5,6 @@ use std::cell::RefCell;
 use memory::annotations::{self, Text};
 use memory::store::{Annotation, Annotations, Patience, Store};
 
-use super::sweep::say_waiting;
 use super::tag::refused;
 use crate::answers::keep::{NameAnswer, NoteAnswer};
 use crate::context::Context;
@@ -13,6 +12,7 @@ use crate::error::{CommandError, Outcome};
 use crate::render::text::plural;
 use crate::session_arg::{open_memory, resolve};
 use crate::ui::{Format, Ui, escape, escape_lines};
+use crate::waiting::say_waiting;
 
 /// Gives a session its note or name, or shows it.
 pub(super) fn annotate(

@@ -14,10 +14,9 @@ use memory::usage::{self, Sum};
 use serde_json::{Value, json};
 use transcript::Call;
 
-use super::read::told_log_error;
 use crate::answers::shared::DecisionRecord;
 use crate::context::Context;
-use crate::error::{CommandError, Outcome};
+use crate::error::{CommandError, Outcome, told_log_error};
 use crate::prices;
 use crate::session_arg::{SESSION_HELP, open_memory, resolve};
 use crate::text_source::{announce, text_gone};

@@ -5,7 +5,6 @@ use std::cell::RefCell;
 use memory::retention::{self, Command, Done, Drop, Plan, Reason, count_reasons, reasons_in_words};
 use memory::store::{Patience, Store};
 
-use super::sweep::say_waiting;
 use crate::alerts;
 use crate::answers::keep::EvictAnswer;
 use crate::context::Context;
@@ -14,6 +13,7 @@ use crate::render::text::plural;
 use crate::retention::{distilled_message, order, policy, tell_loss, why};
 use crate::session_arg::open_memory;
 use crate::ui::{FAINT, Format, STRONG, Ui, escape, measure};
+use crate::waiting::say_waiting;
 
 /// Evict raw text that is too old or over the budget
 ///

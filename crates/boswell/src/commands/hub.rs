@@ -7,12 +7,12 @@ use memory::hub::{self, Moved, Pushed, Share};
 use memory::store::{Index, Patience, Place, Server, ServerErrorKind, Store, StoreError};
 use serde_json::json;
 
-use super::sweep::say_waiting;
 use crate::config::without_credentials;
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
 use crate::render::text::plural;
 use crate::ui::{Format, Ui, escape, measure};
+use crate::waiting::say_waiting;
 
 /// Share one memory among several machines
 ///

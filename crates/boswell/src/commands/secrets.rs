@@ -9,8 +9,8 @@ use jiff::{SignedDuration, Timestamp};
 use memory::mask::Masker;
 use memory::secrets::{Place, Search, Secret, Secrets, search};
 
-use super::read::AgentName;
 use super::sweep::{ExtraRoot, roots};
+use crate::agent_arg::AgentName;
 use crate::answers::ask::{SecretPlace, SecretRecord, SecretsAnswer};
 use crate::answers::shared::UnreadFile;
 use crate::context::Context;

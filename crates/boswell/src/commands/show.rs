@@ -13,8 +13,6 @@ use serde_json::{Value, json};
 use transcript::{PartKind, SessionEvent};
 
 use self::blocks::{Block, BlockTexts, LeftOut};
-use super::read::{TurnRange, zone_of};
-use super::sessions::current_outcome;
 use super::{digest_json, digest_lines};
 use crate::answers::shared::EvictionRecord;
 use crate::context::Context;
@@ -24,8 +22,11 @@ use crate::render::depth::Depth;
 use crate::render::portrait::Portrait;
 use crate::render::text::{plural, rows};
 use crate::session_arg::{Named, SESSION_HELP, open_memory, resolve_among};
+use crate::session_summary::current_outcome;
 use crate::text_source::{announce, open_text};
+use crate::turn_arg::TurnRange;
 use crate::ui::{Format, Ui, escape_lines};
+use crate::zone_arg::zone_of;
 
 /// No answer is worth less than so many tokens.
 const TOKENS_MIN: u64 = 100;

@@ -14,7 +14,6 @@ use memory::stats::{self, Counted, Known, Stats, Tool, Week};
 use memory::store::Listed;
 use memory::usage;
 
-use super::read::zone_of;
 use crate::answers::usage::{
     InterventionCounts, NamedCount, OutcomeCounts, StatsAnswer, TestCounts, ToolCounts, WeekCounts,
 };
@@ -24,6 +23,7 @@ use crate::filters::{FilterArgs, ToolMeans};
 use crate::prices;
 use crate::session_arg::open_memory;
 use crate::ui::{Format, Ui};
+use crate::zone_arg::zone_of;
 
 /// Show session statistics
 ///

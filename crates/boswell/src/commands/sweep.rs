@@ -12,8 +12,8 @@ use memory::store::{Patience, Place};
 use memory::sweep::{Report, Sweep, dry_run, run as run_sweep};
 use transcript::Agent;
 
-use super::read::AgentName;
 use super::schedule::due;
+use crate::agent_arg::AgentName;
 use crate::alerts;
 use crate::answers::keep::{SweepAnswer, SweptAgent};
 use crate::answers::shared::UnreadFile;
@@ -24,6 +24,7 @@ use crate::render::text::{plural, sessions_and_subagents};
 use crate::retention::{order as retention_order, tell_loss};
 use crate::surface;
 use crate::ui::{BAD, FAINT, Format, STRONG, Ui, escape, measure};
+use crate::waiting::say_waiting;
 
 /// Columns of the log of background runs.
 const LOG_COLUMNS: usize = 120;
@@ -126,11 +127,6 @@ fn sweep_once(ui: &mut Ui, context: &Context, args: &SweepArgs) -> Result<(Outco
         measure::count(report.sessions_updated)
     );
     Ok((tell_loss(ui, context, &report.let_go), Some(sentence)))
-}
-
-/// Another process writes: it is waited for, and whoever watches knows why nothing moves.
-pub(crate) fn say_waiting(ui: &mut Ui) {
-    ui.status("Waiting for another boswell that is writing");
 }
 
 /// What is swept, and where to.

@@ -4,12 +4,12 @@ use memory::annotations::{self, Tag, Tagging, WordError};
 use memory::store::{Annotations, Patience, Store};
 use std::cell::RefCell;
 
-use super::sweep::say_waiting;
 use crate::answers::keep::TagAnswer;
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
 use crate::session_arg::{SESSION_HELP, open_memory, resolve};
 use crate::ui::{Format, Ui, escape};
+use crate::waiting::say_waiting;
 
 /// Add, remove or show a session's tags
 ///

@@ -6,8 +6,7 @@ use memory::logs::{self, LogReading, SessionReading};
 use memory::mask::Masker;
 use transcript::{Actor, Call, Kind, Role, Session, SessionEvent, Tokens, Turn};
 
-use crate::commands::read::told_log_error;
-use crate::error::CommandError;
+use crate::error::{CommandError, told_log_error};
 use crate::render::depth::{Depth, is_message};
 use crate::ui::markdown::{Ink, markdown_lines};
 use crate::ui::prose::StyledLine;

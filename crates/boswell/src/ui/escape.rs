@@ -14,6 +14,12 @@ pub(crate) fn escape_lines(text: &str) -> Cow<'_, str> {
     escape_where(text, |c| matches!(c, '\n' | '\t'), push_for_people)
 }
 
+/// Words of strangers, however many lines they had.
+pub(crate) fn in_one_line(words: &str) -> String {
+    let words: Vec<&str> = words.split_whitespace().collect();
+    escape(&words.join(" ")).into_owned()
+}
+
 /// Escapes what a JSON text still shows raw. The JSON keeps its meaning.
 pub(crate) fn escape_json(text: &str) -> Cow<'_, str> {
     escape_where(text, |c| c.is_ascii(), push_for_json)

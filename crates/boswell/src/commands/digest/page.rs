@@ -6,10 +6,10 @@ use memory::outcome::{Confidence, outcome_word};
 use transcript::Outcome;
 
 use super::super::signals;
-use super::super::usage::cost;
 use super::DigestAnswer;
 use crate::context::Context;
 use crate::error::CommandError;
+use crate::money::cost;
 use crate::render::budget::{tokens, visible_chars};
 use crate::render::text::{date_time, plural};
 use crate::ui::{BAD, FAINT, GOOD, HEADING, STRONG, Ui, escape, measure, prose};

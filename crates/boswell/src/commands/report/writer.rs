@@ -8,9 +8,9 @@ use transcript::SafeName;
 
 use super::publish;
 use crate::commands::mcp;
-use crate::commands::resume::quoted;
 use crate::context::Context;
 use crate::error::CommandError;
+use crate::shell::quoted;
 
 /// The name of our server in an agent's settings.
 const SERVER: &str = "boswell";

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::commands::sessions::in_one_line;
 use crate::config::Cadence;
+use crate::ui::in_one_line;
 
 /// So many runs are remembered.
 const RUNS_MAX: usize = 200;

@@ -8,11 +8,12 @@ use memory::stats::{Counted, Stats};
 
 use super::charts::{columns, escape, grid, lying};
 use super::first;
-use crate::commands::usage::{cost, dollars};
 use crate::context::{Context, write_private_output};
 use crate::error::CommandError;
+use crate::money::cost;
 use crate::render::text::date_time;
 use crate::ui::{Ui, measure};
+use render::dollars;
 
 const DAY_NAMES: [&str; 7] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
 /// Added to the style that all pages share.
