@@ -3,7 +3,6 @@
 //! A verb is added in four lines here (module, variant, an arm where it is made and one where it is run) and
 //! stands in the help by its place in the table of `cli.rs`.
 
-mod annotate;
 mod bundle;
 mod cat;
 mod completions;

@@ -4,6 +4,7 @@
 
 mod agent_arg;
 mod alerts;
+mod annotation;
 mod answers;
 mod arguments;
 mod catch_up;
@@ -13,6 +14,7 @@ mod config;
 mod context;
 mod copies;
 mod day_arg;
+mod day_workspace;
 #[cfg(test)]
 mod docs;
 mod env;
@@ -20,17 +22,23 @@ mod error;
 mod filters;
 mod finder;
 mod hook;
+mod hub_delivery;
 mod interrupt;
 mod job_log;
 mod money;
+mod portrait;
 mod prices;
 mod render;
+mod restoring;
 mod retention;
+mod root_arg;
+mod scheduled_runs;
 mod session_arg;
 mod session_ids;
 mod session_summary;
 mod shell;
 mod surface;
+mod sweeping;
 mod text_source;
 mod turn_arg;
 #[allow(dead_code, reason = "the words that verbs share; not every verb uses each")]

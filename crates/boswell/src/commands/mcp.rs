@@ -11,8 +11,8 @@ use std::path::PathBuf;
 
 use memory::report::writing::Desk;
 
-use super::report::damaged;
 use crate::context::Context;
+use crate::day_workspace::damaged;
 use crate::error::{CommandError, Outcome};
 use crate::ui::Ui;
 

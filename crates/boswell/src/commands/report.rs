@@ -29,15 +29,15 @@ use memory::diary::{self, Copies, EmptyDay, Prepared, Status, Window};
 use memory::mask::Masker;
 use memory::prices::Prices;
 use memory::report::writing::{self, Phase, Progress};
-use memory::report::{Ask, Day, ReportError};
+use memory::report::{Ask, Day};
 use memory::store::Store;
 use serde_json::{Value, json};
 use transcript::SafeName;
 
 pub(crate) use asked::Days;
 
-use super::prepare::{PlaceArgs, Site, gather, no_window};
 use crate::context::Context;
+use crate::day_workspace::{PlaceArgs, Site, damaged, gather, no_window};
 use crate::error::{CommandError, Outcome};
 use crate::prices;
 use crate::render::text::plural;
@@ -434,15 +434,6 @@ impl Writer<'_> {
             }
         }
         memory::report::write(&ask).map_err(damaged)
-    }
-}
-
-/// What a person can do about a workspace that cannot be read.
-pub(crate) fn damaged(error: ReportError) -> CommandError {
-    match error {
-        ReportError::Store(error) => error.into(),
-        error @ ReportError::Workspace { .. } => CommandError::user("workspace-damaged", error)
-            .with_hint("`boswell prepare --force` prepares it again; reports in it stay"),
     }
 }
 

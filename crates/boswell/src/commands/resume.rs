@@ -8,11 +8,11 @@ use memory::session_text::SessionTexts;
 use memory::store::{Listed, Status, Store};
 use transcript::{Agent, SafeName};
 
-use super::restore::{plan, tell_masked, told};
 use crate::answers::share::ResumeAnswer;
 use crate::context::{Context, RootOrigin};
 use crate::error::{CommandError, Outcome};
 use crate::render::text::plural;
+use crate::restoring::{plan, tell_masked, told};
 use crate::session_arg::{Named, SESSION_HELP, open_memory, resolve};
 use crate::shell::quoted;
 use crate::ui::{Format, Ui};

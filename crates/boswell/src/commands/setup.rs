@@ -4,7 +4,6 @@ mod week;
 
 use memory::doctor;
 
-use super::sweep::{self, Order};
 use crate::answers::start::{AgentRoot, Installation, SetupAnswer};
 use crate::cli::{GlobalArgs, parse_verb};
 use crate::config::{Assignment, Retention, size_bytes, write_key};
@@ -12,6 +11,7 @@ use crate::context::{Context, Surroundings};
 use crate::error::{CommandError, Outcome};
 use crate::render::text::{plural, sessions_and_subagents};
 use crate::retention::tell_loss;
+use crate::sweeping::{self, Order};
 use crate::ui::{DefaultAnswer, FAINT, Format, STRONG, Ui, escape, measure};
 
 /// The size of a memory as a percentage of the logs it was read from, as measured: packs, rows and filters.
@@ -106,7 +106,7 @@ fn run_json(
     let context = Context::load(ui, surroundings, &global.config)?;
     let started = context.clock();
     let (roots, masker) = (context.memory_roots(), context.masker(true)?);
-    let report = sweep::sweep(ui, &context, &order(&context, &roots, &masker))?;
+    let report = sweeping::sweep(ui, &context, &order(&context, &roots, &masker))?;
     let outcome = tell_loss(ui, &context, &report.let_go);
     let installed = |words: &[&str]| {
         let (mut captured, _) = ui.captured(JSON_COLUMNS);
@@ -130,7 +130,7 @@ fn run_json(
         roots: roots.collect(),
         raw_max_age_days: retention.raw_max_age_days,
         raw_soft_cap_bytes: retention.raw_soft_cap_bytes,
-        sweep: sweep::to_answer(&report, started.elapsed_ms()),
+        sweep: sweeping::to_answer(&report, started.elapsed_ms()),
         cadence: retention.cadence.as_str(),
         schedule,
         hooks,
@@ -152,7 +152,7 @@ fn answer(ui: &mut Ui, args: &SetupArgs, question: &str) -> Result<bool, Command
 /// Lists the roots and how much there is to read. Returns the number of log files.
 fn show_logs(ui: &mut Ui, context: &Context) -> Result<u64, CommandError> {
     let (roots, masker) = (context.memory_roots(), context.masker(false)?);
-    let report = sweep::sweep(
+    let report = sweeping::sweep(
         ui,
         context,
         &Order {
@@ -314,7 +314,7 @@ fn write_limits(context: &Context, wanted: &[(&'static str, String)]) -> Result<
 /// Sweeps and prints a one-line summary.
 fn read_logs(ui: &mut Ui, context: &Context) -> Result<Outcome, CommandError> {
     let (roots, masker) = (context.memory_roots(), context.masker(true)?);
-    let report = sweep::sweep(ui, context, &order(context, &roots, &masker))?;
+    let report = sweeping::sweep(ui, context, &order(context, &roots, &masker))?;
     let line = format!(
         "Read {}: {}, {} masked, {} in memory",
         plural(report.files_read, "file"),

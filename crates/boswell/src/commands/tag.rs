@@ -4,6 +4,7 @@ use memory::annotations::{self, Tag, Tagging, WordError};
 use memory::store::{Annotations, Patience, Store};
 use std::cell::RefCell;
 
+use crate::annotation::refused;
 use crate::answers::keep::TagAnswer;
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
@@ -57,11 +58,6 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &TagArgs) -> Result<Outc
     };
     tell(ui, &uid, &said)?;
     Ok(Outcome::Done)
-}
-
-/// Words that cannot be kept are the writer's to change.
-pub(super) fn refused(error: WordError) -> CommandError {
-    CommandError::user("annotation-refused", error)
 }
 
 fn tell(ui: &mut Ui, uid: &str, said: &Annotations) -> Result<(), CommandError> {

@@ -5,11 +5,11 @@ use std::cell::RefCell;
 use memory::doctor::{Remade, StoreHealth, mark_damaged, remake_database};
 use memory::store::Patience;
 
-use super::super::sweep::{Order, sweep};
 use super::store_health;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::render::text::plural;
+use crate::sweeping::{Order, sweep};
 use crate::ui::{Ui, escape};
 use crate::waiting::say_waiting;
 

@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 use transcript::{SessionEvent, Turn};
 
 use crate::error::CommandError;
+use crate::portrait::Portrait;
 use crate::render::budget::{self, TOKEN_CHARS, choose, visible_chars};
 use crate::render::depth::Depth;
 use crate::render::json::{EventRecord, TurnRecord};
-use crate::render::portrait::Portrait;
 use crate::render::text::{event_lines, heading, plural};
 use crate::ui::{Ui, escape, in_one_line, measure};
 

@@ -16,7 +16,7 @@ const FAILED: &str = "failed";
 const SLACK: SignedDuration = SignedDuration::from_mins(30);
 
 /// When the last run was that did not fail.
-pub(super) fn last_run(data_dir: &Path) -> Option<Timestamp> {
+pub(crate) fn last_run(data_dir: &Path) -> Option<Timestamp> {
     let log = fs::read_to_string(place(data_dir)).ok()?;
     let done = |line: &str| {
         let (at, told) = line.split_once(' ')?;
