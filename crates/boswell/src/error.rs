@@ -10,7 +10,6 @@ use std::path::Path;
 use memory::store::{Lack, ServerErrorKind, Store, StoreError};
 use serde::Serialize;
 
-use crate::config::ConfigError;
 use memory::logs::LogError;
 
 /// Who has to act so that the next run succeeds.
@@ -225,22 +224,6 @@ impl From<StoreError> for CommandError {
             StoreError::Database(_) | StoreError::Unknown { .. } => Self::user("store-failed", &error)
                 .with_hint("is the data directory yours to read? `boswell doctor --deep` says more"),
         }
-    }
-}
-
-impl From<ConfigError> for CommandError {
-    fn from(error: ConfigError) -> Self {
-        let code = match &error {
-            ConfigError::Unreadable { .. } => "config-unreadable",
-            ConfigError::Missing { .. } => "config-missing",
-            ConfigError::Syntax { .. } => "config-syntax",
-            ConfigError::Wrong { .. } | ConfigError::CapsCrossed { .. } => "config-value",
-            ConfigError::UnknownFlagKey { .. } => "config-key",
-        };
-        let hint = error.hint();
-        let mut error = Self::config(code, error);
-        error.hint = hint;
-        error
     }
 }
 

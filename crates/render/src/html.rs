@@ -25,6 +25,8 @@ pub use self::head::title;
 
 /// The palette, light and dark, and the type of all pages. Other pages than those of this crate begin their style with it.
 pub const STYLE_BASE: &str = include_str!("html/base.css");
+/// The layout of the pages that consist of cards and tables: the statistics and the page of a day.
+pub const STYLE_CARDS: &str = include_str!("html/cards.css");
 pub(crate) const STYLE: &str = concat!(include_str!("html/base.css"), include_str!("html/page.css"));
 const SCRIPT: &str = include_str!("html/page.js");
 /// The fastest: pages are made more often than they are sent, and the best would take five times as long for a tenth less.

@@ -26,8 +26,9 @@ pub mod tools;
 pub mod transcript_in;
 mod words;
 
+pub use escape::escape as escape_html;
 pub use html::title as html_title;
-pub use html::{PageOptions, STYLE_BASE, html};
+pub use html::{PageOptions, STYLE_BASE, STYLE_CARDS, html};
 pub use markdown::{Depth, LeftOut, MarkdownOptions, markdown};
 pub use measure::dollars;
 pub use site::{SiteSession, site_index, site_words};

@@ -5,7 +5,6 @@ mod server;
 #[cfg(not(feature = "mcp"))]
 #[path = "mcp/no_server.rs"]
 mod server;
-mod tools;
 
 use std::path::PathBuf;
 
@@ -15,8 +14,6 @@ use crate::context::Context;
 use crate::day_workspace::damaged;
 use crate::error::{CommandError, Outcome};
 use crate::ui::Ui;
-
-pub(crate) use tools::names as tool_names;
 
 /// Serve a day's workspace to an agent over MCP
 ///

@@ -1,10 +1,8 @@
 //! `boswell stats`: statistics of sessions.
 
 mod charts;
-pub(in crate::commands) mod page;
+mod page;
 mod text;
-
-pub(in crate::commands) use charts::escape;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
