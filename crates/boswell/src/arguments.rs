@@ -5,9 +5,9 @@ use std::ffi::OsString;
 
 use clap::Args;
 
-use crate::cli::GlobalArgs;
 use crate::commands;
 use crate::day_arg::mark_relative_days;
+use crate::global_args::GlobalArgs;
 
 /// Marks an argument of `search` in which every character is text. It cannot be typed.
 pub(crate) const TEXT_MARK: char = '\u{2}';

@@ -9,8 +9,11 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser, ValueEnum};
 
 use crate::arguments::normalise;
 use crate::commands::{self, Command};
-use crate::config::Assignment;
-use crate::ui::Format;
+use crate::context::Surroundings;
+use crate::dispatch::Dispatch;
+use crate::error::{CommandError, Outcome};
+use crate::global_args::{ColorChoice, GLOBAL, GlobalArgs};
+use crate::ui::{Format, Ui};
 
 /// Which verbs stand under which heading of the help. Verbs without a command yet are not shown.
 #[rustfmt::skip]
@@ -42,40 +45,6 @@ pub(crate) struct Cli {
     pub(crate) global: GlobalArgs,
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
-}
-
-#[derive(clap::Args, Debug)]
-pub(crate) struct GlobalArgs {
-    /// Print JSON, including errors
-    #[arg(long, global = true, help_heading = GLOBAL)]
-    pub(crate) json: bool,
-    /// Print only data, warnings and errors
-    #[arg(long, short, global = true, help_heading = GLOBAL)]
-    pub(crate) quiet: bool,
-    /// When to use colour
-    #[arg(long, global = true, value_name = "WHEN", default_value = "auto", help_heading = GLOBAL)]
-    pub(crate) color: ColorChoice,
-    /// Set a configuration key for this run; can be repeated
-    #[arg(long, global = true, value_name = "KEY=VALUE", help_heading = GLOBAL)]
-    pub(crate) config: Vec<Assignment>,
-    /// Answer from the memory without checking the logs for new text
-    #[arg(long, global = true, help_heading = GLOBAL)]
-    pub(crate) no_sweep: bool,
-}
-
-impl GlobalArgs {
-    pub(crate) fn format(&self) -> Format {
-        if self.json { Format::Json } else { Format::Text }
-    }
-}
-
-const GLOBAL: &str = "Global options";
-
-#[derive(ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ColorChoice {
-    Auto,
-    Always,
-    Never,
 }
 
 /// Reads the arguments, of which the first one is the program.
@@ -118,9 +87,46 @@ fn parse_by_one_verb(arguments: &[OsString]) -> Option<Result<Cli, clap::Error>>
 }
 
 /// A verb with its arguments, where there is such a verb.
-pub(crate) fn parse_verb(words: &[&str]) -> Option<Command> {
+fn parse_verb(words: &[&str]) -> Option<Command> {
     let line: Vec<OsString> = ["boswell"].iter().chain(words).map(OsString::from).collect();
     parse(&line).ok()?.command
+}
+
+/// What a verb that runs other verbs is given.
+const DISPATCH: Dispatch = Dispatch {
+    command,
+    run_verb,
+    run_line,
+};
+
+/// Runs one verb.
+pub(crate) fn run(
+    ui: &mut Ui,
+    surroundings: &Surroundings,
+    global: &GlobalArgs,
+    command: Command,
+) -> Result<Outcome, CommandError> {
+    commands::run(ui, surroundings, global, command, &DISPATCH)
+}
+
+/// Runs the verb that some words name. Global options among the words are ignored; those of `global` count.
+pub(crate) fn run_verb(
+    ui: &mut Ui,
+    surroundings: &Surroundings,
+    global: &GlobalArgs,
+    words: &[&str],
+) -> Result<Outcome, CommandError> {
+    let command = parse_verb(words).ok_or_else(|| CommandError::internal(format_args!("no such verb: {words:?}")))?;
+    run(ui, surroundings, global, command)
+}
+
+/// Parses arguments, of which the first one is the program, and runs the verb they name.
+fn run_line(ui: &mut Ui, surroundings: &Surroundings, arguments: &[OsString]) -> Result<Outcome, CommandError> {
+    let parsed = parse(arguments)?;
+    let command = parsed
+        .command
+        .ok_or_else(|| CommandError::internal(format_args!("no command in this line: {arguments:?}")))?;
+    run(ui, surroundings, &parsed.global, command)
 }
 
 /// The whole command line, its verbs grouped in the help.

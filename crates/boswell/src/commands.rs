@@ -3,7 +3,6 @@
 //! A verb is added in four lines here (module, variant, an arm where it is made and one where it is run) and
 //! stands in the help by its place in the table of `cli.rs`.
 
-mod annotate;
 mod bundle;
 mod cat;
 mod completions;
@@ -51,13 +50,12 @@ mod usage;
 mod watch;
 mod why;
 
-pub(crate) use digest::{page_lines as digest_lines, to_json as digest_json};
-
 use crate::alerts;
 use crate::catch_up::catch_up;
-use crate::cli::GlobalArgs;
 use crate::context::{Context, Surroundings};
+use crate::dispatch::Dispatch;
 use crate::error::{CommandError, Outcome};
+use crate::global_args::GlobalArgs;
 use crate::ui::Ui;
 
 #[derive(clap::Subcommand, Debug)]
@@ -171,15 +169,16 @@ pub(crate) fn run(
     surroundings: &Surroundings,
     global: &GlobalArgs,
     command: Command,
+    dispatch: &Dispatch,
 ) -> Result<Outcome, CommandError> {
     match command {
         Command::Config(args) => config::run(ui, surroundings, &global.config, args),
-        Command::Completions(args) => completions::run(ui, &args),
-        Command::Man(args) => man::run(ui, &args),
+        Command::Completions(args) => completions::run(ui, &args, dispatch),
+        Command::Man(args) => man::run(ui, &args, dispatch),
         Command::Schema(args) => schema::run(ui, &args),
         Command::Run(args) => run::run(ui, surroundings, global, &args),
-        Command::Setup(args) => setup::run(ui, surroundings, global, &args),
-        Command::Demo(args) => demo::run(ui, surroundings, &args),
+        Command::Setup(args) => setup::run(ui, surroundings, global, &args, dispatch),
+        Command::Demo(args) => demo::run(ui, surroundings, &args, dispatch),
         Command::Hooks(args) => {
             let context = Context::load(ui, surroundings, &global.config)?;
             hooks::run(ui, surroundings, &context, &args)

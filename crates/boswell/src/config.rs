@@ -19,6 +19,8 @@ use memory::mask::UserRules;
 use thiserror::Error;
 use transcript::Agent;
 
+use crate::error::CommandError;
+
 pub(crate) use edit::write_key;
 pub(crate) use file::ConfigFile;
 #[cfg(test)]
@@ -249,6 +251,22 @@ pub(crate) enum ConfigError {
     CapsCrossed { soft: Box<Setting>, hard: Box<Setting> },
     #[error("`--config` names an unknown key: `{key}`")]
     UnknownFlagKey { key: String, nearest: Option<KeyPath> },
+}
+
+impl From<ConfigError> for CommandError {
+    fn from(error: ConfigError) -> Self {
+        let code = match &error {
+            ConfigError::Unreadable { .. } => "config-unreadable",
+            ConfigError::Missing { .. } => "config-missing",
+            ConfigError::Syntax { .. } => "config-syntax",
+            ConfigError::Wrong { .. } | ConfigError::CapsCrossed { .. } => "config-value",
+            ConfigError::UnknownFlagKey { .. } => "config-key",
+        };
+        let hint = error.hint();
+        let mut error = Self::config(code, error);
+        error.hint = hint;
+        error
+    }
 }
 
 impl ConfigError {

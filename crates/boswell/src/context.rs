@@ -19,11 +19,11 @@ use memory::logs;
 use memory::mask::{MaskKey, Masker};
 use memory::store::Place;
 
-use crate::cli::ColorChoice;
 use crate::config::{Assignment, Config, ConfigFile, Origin, Settings};
 use crate::env as variables;
 use crate::env::Environment;
 use crate::error::CommandError;
+use crate::global_args::ColorChoice;
 use crate::ui::{Pager, Stream, Ui};
 
 use self::private::write_first;

@@ -14,10 +14,10 @@ use memory::retention::Remains;
 use memory::store::{CopyRow, Patience, Store, StoreError};
 use memory::surface::{self, Subject};
 
-use crate::commands::sweep::say_waiting;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::ui::Ui;
+use crate::waiting::say_waiting;
 
 /// Records a new file for `boswell forget`. The file stays even if it cannot be recorded.
 pub(crate) fn note(ui: &mut Ui, context: &Context, verb: &'static str, copies: &[CopyRow]) {

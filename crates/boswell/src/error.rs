@@ -10,7 +10,7 @@ use std::path::Path;
 use memory::store::{Lack, ServerErrorKind, Store, StoreError};
 use serde::Serialize;
 
-use crate::config::ConfigError;
+use memory::logs::LogError;
 
 /// Who has to act so that the next run succeeds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -171,6 +171,15 @@ impl From<OutputError> for CommandError {
 /// The code of a database whose file is no longer what was written.
 const DATABASE_DAMAGED: &str = "database-damaged";
 
+/// What a person can do about a log that cannot be read.
+pub(crate) fn told_log_error(error: LogError) -> CommandError {
+    match &error {
+        LogError::Io { .. } => CommandError::user("log-unreadable", &error),
+        LogError::UnknownAgent { .. } => CommandError::user("log-unknown", &error)
+            .with_hint("name the agent with `--agent claude`, if you know that it is one"),
+    }
+}
+
 impl From<StoreError> for CommandError {
     fn from(error: StoreError) -> Self {
         match &error {
@@ -215,22 +224,6 @@ impl From<StoreError> for CommandError {
             StoreError::Database(_) | StoreError::Unknown { .. } => Self::user("store-failed", &error)
                 .with_hint("is the data directory yours to read? `boswell doctor --deep` says more"),
         }
-    }
-}
-
-impl From<ConfigError> for CommandError {
-    fn from(error: ConfigError) -> Self {
-        let code = match &error {
-            ConfigError::Unreadable { .. } => "config-unreadable",
-            ConfigError::Missing { .. } => "config-missing",
-            ConfigError::Syntax { .. } => "config-syntax",
-            ConfigError::Wrong { .. } | ConfigError::CapsCrossed { .. } => "config-value",
-            ConfigError::UnknownFlagKey { .. } => "config-key",
-        };
-        let hint = error.hint();
-        let mut error = Self::config(code, error);
-        error.hint = hint;
-        error
     }
 }
 

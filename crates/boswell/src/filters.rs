@@ -12,7 +12,7 @@ use memory::annotations::tag_of;
 use memory::store::{Listed, Store, StoreError};
 use transcript::Outcome;
 
-use crate::commands::read::AgentName;
+use crate::agent_arg::AgentName;
 use crate::config::expand_home;
 use crate::context::Context;
 use crate::day_arg::DayWord;

@@ -20,15 +20,15 @@ use self::reader::{Panel, Reader, ReaderAction};
 use self::screen::{Screen, Signals};
 use self::state::{Action, Mark, Row, Stage, State, paste, update};
 use crate::catch_up::catch_up;
-use crate::cli::{GlobalArgs, parse_verb};
+use crate::cli::run_verb;
 use crate::commands;
-use crate::commands::sessions::in_one_line;
 use crate::context::{Context, Surroundings, create_private_dir};
 use crate::error::{CommandError, Outcome};
+use crate::global_args::GlobalArgs;
 use crate::render::text::plural;
-use crate::ui::Ui;
 use crate::ui::markdown::Ink;
 use crate::ui::prose::{StyledLine, parse_ansi};
+use crate::ui::{Ui, in_one_line};
 
 /// How long to wait for a key while an answer is due, and while none is.
 const WAIT_ASKING: Duration = Duration::from_millis(15);
@@ -65,10 +65,7 @@ pub(crate) fn run(ui: &mut Ui, surroundings: &Surroundings, global: &GlobalArgs)
     if let Some(copied) = finder.copied.take() {
         ui.row(copied)?;
     }
-    let mut verb = |words: &[&str]| match parse_verb(words) {
-        Some(command) => commands::run(ui, surroundings, global, command),
-        None => Err(CommandError::internal(format_args!("no such verb: {words:?}"))),
-    };
+    let mut verb = |words: &[&str]| run_verb(ui, surroundings, global, words);
     match end {
         End::Left => Ok(Outcome::Done),
         End::Setup | End::Sweep => {
@@ -306,10 +303,7 @@ impl Finder<'_> {
             no_sweep: true,
         };
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        let outcome = match parse_verb(&words) {
-            Some(command) => commands::run(&mut ui, self.surroundings, &global, command),
-            None => Err(CommandError::internal(format_args!("no such verb: {words:?}"))),
-        };
+        let outcome = run_verb(&mut ui, self.surroundings, &global, &words);
         let flushed = ui.flush();
         let lines = captured.text().lines().map(parse_ansi).collect();
         let outcome = outcome.and_then(|_| Ok(flushed?));

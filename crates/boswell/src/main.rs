@@ -2,7 +2,9 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod agent_arg;
 mod alerts;
+mod annotation;
 mod answers;
 mod arguments;
 mod catch_up;
@@ -12,24 +14,44 @@ mod config;
 mod context;
 mod copies;
 mod day_arg;
+mod day_workspace;
+mod digest_page;
+mod digests;
+mod dispatch;
 #[cfg(test)]
 mod docs;
 mod env;
 mod error;
 mod filters;
 mod finder;
+mod global_args;
 mod hook;
+mod hub_delivery;
 mod interrupt;
 mod job_log;
+mod mcp_tools;
+mod money;
+mod portrait;
 mod prices;
 mod render;
+mod report;
+mod restoring;
 mod retention;
+mod root_arg;
+mod scheduled_runs;
 mod session_arg;
 mod session_ids;
+mod session_summary;
+mod shell;
+mod signal_lines;
 mod surface;
+mod sweeping;
 mod text_source;
+mod turn_arg;
 #[allow(dead_code, reason = "the words that verbs share; not every verb uses each")]
 mod ui;
+mod waiting;
+mod zone_arg;
 
 use std::ffi::OsString;
 use std::panic;
@@ -78,7 +100,7 @@ fn main() -> ExitCode {
 
 fn run(ui: &mut Ui, surroundings: &Surroundings, cli: Cli) -> Result<Outcome, CommandError> {
     match cli.command {
-        Some(command) => commands::run(ui, surroundings, &cli.global, command),
+        Some(command) => cli::run(ui, surroundings, &cli.global, command),
         None if ui.format == Format::Json => {
             Err(CommandError::usage("a command is missing").with_hint("see `boswell help`"))
         }

@@ -3,5 +3,4 @@
 pub(crate) mod budget;
 pub(crate) mod depth;
 pub(crate) mod json;
-pub(crate) mod portrait;
 pub(crate) mod text;

@@ -121,3 +121,10 @@ fn notify(words: &[String], event: &LossEvent) -> Result<(), String> {
         false => Err(format!("`{program}`: {status}")),
     }
 }
+
+/// Warns if distilled memory is above its cap.
+pub(crate) fn warn_distilled(ui: &mut Ui, context: &Context, bytes: u64) {
+    if let Some(message) = distilled_message(context, bytes) {
+        ui.warning(message);
+    }
+}

@@ -5,11 +5,11 @@ use std::path::Path;
 use memory::store::{Listed, Status, Store, StoreError};
 use transcript::Agent;
 
-use crate::commands::sessions::{in_one_line, words};
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::filters::{lies_in, repository};
-use crate::ui::{escape, measure};
+use crate::session_summary::words;
+use crate::ui::{escape, in_one_line, measure};
 
 /// So many candidates are listed.
 const CANDIDATES_MAX: usize = 10;

@@ -7,8 +7,8 @@ use memory::surface::{Subject, write};
 
 use crate::answers;
 use crate::answers::shared::{DecisionFile, DecisionRecord};
-use crate::commands::digest_json;
 use crate::context::Context;
+use crate::digests::to_json;
 use crate::error::CommandError;
 use crate::ui::Ui;
 
@@ -22,7 +22,7 @@ pub(crate) fn digests(ui: &mut Ui, context: &Context, memory: &Place, uids: &[St
     };
     for uid in uids {
         if let Some(row) = store.reads().digest_of(uid)? {
-            let content = digest_json(context, &store.reads().decisions_of(uid)?, &row.digest);
+            let content = to_json(context, &store.reads().decisions_of(uid)?, &row.digest);
             if let Err(error) = write(directory, Subject::Digest, uid, &content) {
                 tell(ui, directory, &error);
                 break;

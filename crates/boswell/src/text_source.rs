@@ -8,8 +8,7 @@ use memory::session_text::{
     Eviction, EvictionReason, SessionText, SessionTexts, SourceLog, SourceProblem, TextError, TextLocation,
 };
 
-use crate::commands::read::told_log_error;
-use crate::error::CommandError;
+use crate::error::{CommandError, told_log_error};
 use crate::render::text::date_time;
 use crate::ui::Ui;
 

@@ -23,7 +23,7 @@ use crate::answers::{self, Answer};
 use crate::error::{CommandError, OutputError};
 use crate::interrupt;
 
-pub(crate) use escape::{escape, escape_json, escape_lines};
+pub(crate) use escape::{escape, escape_json, escape_lines, in_one_line};
 pub(crate) use pager::Pager;
 
 use pager::Paged;

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 /// Escapes text for an element or a quoted attribute.
-pub(crate) fn escape(text: &str) -> String {
+pub fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + text.len() / 16);
     push(&mut out, text);
     out

@@ -25,6 +25,8 @@ pub use self::head::title;
 
 /// The colours, light and dark, and the fonts of all pages. Pages that other crates make start their style sheet with it.
 pub const STYLE_BASE: &str = include_str!("html/base.css");
+/// The layout of the pages that consist of cards and tables: the statistics and the page of a day.
+pub const STYLE_CARDS: &str = include_str!("html/cards.css");
 pub(crate) const STYLE: &str = concat!(include_str!("html/base.css"), include_str!("html/page.css"));
 const SCRIPT: &str = include_str!("html/page.js");
 /// The fastest level, because the best one takes five times as long and saves only a tenth of the size.

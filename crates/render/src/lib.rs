@@ -26,8 +26,9 @@ pub mod steps;
 pub mod tool_body;
 pub mod tools;
 
+pub use escape::escape as escape_html;
 pub use html::title as html_title;
-pub use html::{PageOptions, STYLE_BASE, html};
+pub use html::{PageOptions, STYLE_BASE, STYLE_CARDS, html};
 pub use input::{SessionCost, SessionNumbers, Subagent, Transcript, TranscriptEntry, TranscriptHead};
 pub use markdown::{MarkdownDepth, MarkdownOptions, OmittedTurns, markdown};
 pub use measure::dollars;

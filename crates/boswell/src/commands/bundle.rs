@@ -11,9 +11,9 @@ use serde_json::json;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
 
-use super::prepare::{DayArgs, PlaceArgs};
 use crate::context::Context;
 use crate::copies;
+use crate::day_workspace::{DayArgs, PlaceArgs};
 use crate::error::{CommandError, Outcome};
 use crate::interrupt::UnfinishedFile;
 use crate::render::text::plural;

@@ -3,6 +3,7 @@
 use clap_complete::Shell;
 
 use crate::answers::start::CompletionsAnswer;
+use crate::dispatch::Dispatch;
 use crate::error::{CommandError, Outcome};
 use crate::ui::{Format, Ui};
 
@@ -18,9 +19,9 @@ pub(crate) struct CompletionsArgs {
     shell: Shell,
 }
 
-pub(crate) fn run(ui: &mut Ui, args: &CompletionsArgs) -> Result<Outcome, CommandError> {
+pub(crate) fn run(ui: &mut Ui, args: &CompletionsArgs, dispatch: &Dispatch) -> Result<Outcome, CommandError> {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut crate::cli::command(), "boswell", &mut script);
+    clap_complete::generate(args.shell, &mut (dispatch.command)(), "boswell", &mut script);
     let script = String::from_utf8(script)
         .map_err(|error| CommandError::internal(format_args!("the script is not text: {error}")))?;
     match ui.format {

@@ -3,10 +3,10 @@
 use memory::diary::{self, Day};
 use memory::store::Store;
 
-use super::prepare::PlaceArgs;
 use crate::answers::share::{DayRow, DaysAnswer};
 use crate::context::Context;
 use crate::day_arg::DayWord;
+use crate::day_workspace::PlaceArgs;
 use crate::error::{CommandError, Outcome};
 use crate::render::text::plural;
 use crate::ui::{FAINT, Format, STRONG, Ui, escape};

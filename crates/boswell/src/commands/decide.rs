@@ -5,7 +5,6 @@ use std::cell::RefCell;
 use memory::decisions::{self, DecisionText};
 use memory::store::{Patience, Store};
 
-use super::sweep::say_waiting;
 use crate::answers::keep::DecideAnswer;
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
@@ -13,6 +12,7 @@ use crate::render::text::plural;
 use crate::session_arg::{SESSION_HELP, open_memory, resolve};
 use crate::surface;
 use crate::ui::{Format, Ui, escape_lines};
+use crate::waiting::say_waiting;
 
 /// Record a decision
 ///

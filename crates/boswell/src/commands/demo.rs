@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
-use crate::cli;
 use crate::context::Surroundings;
+use crate::dispatch::Dispatch;
 use crate::env;
 use crate::error::{CommandError, Outcome};
 use crate::interrupt::UnfinishedFile;
@@ -90,7 +90,12 @@ const RESTORE: TourStep = TourStep {
     lines_max: 2,
 };
 
-pub(crate) fn run(ui: &mut Ui, surroundings: &Surroundings, args: &DemoArgs) -> Result<Outcome, CommandError> {
+pub(crate) fn run(
+    ui: &mut Ui,
+    surroundings: &Surroundings,
+    args: &DemoArgs,
+    dispatch: &Dispatch,
+) -> Result<Outcome, CommandError> {
     let create = || tempfile::Builder::new().prefix("boswell-demo-").tempdir();
     let (temporary, _unfinished) = UnfinishedFile::create(create, tempfile::TempDir::path).map_err(cannot_write)?;
     let current_dir = surroundings.places()?.current_dir;
@@ -104,7 +109,7 @@ pub(crate) fn run(ui: &mut Ui, surroundings: &Surroundings, args: &DemoArgs) -> 
         ui.json(&json!({ "schema": "boswell.demo/1", "home": args.output, "logs": names(&home, &logs) }))?;
         return Ok(Outcome::Done);
     }
-    show(ui, &surroundings_in(surroundings, &home)?, &home, &logs)?;
+    show(ui, &surroundings_in(surroundings, &home)?, dispatch, &home, &logs)?;
     match &args.output {
         Some(_) => {
             let path = home.display();
@@ -136,10 +141,16 @@ fn surroundings_in(surroundings: &Surroundings, home: &Path) -> Result<Surroundi
     Ok(surroundings.with_environment(surroundings.environment.replace_own(&variables)))
 }
 
-fn show(ui: &mut Ui, surroundings: &Surroundings, home: &Path, logs: &[PathBuf]) -> Result<(), CommandError> {
+fn show(
+    ui: &mut Ui,
+    surroundings: &Surroundings,
+    dispatch: &Dispatch,
+    home: &Path,
+    logs: &[PathBuf],
+) -> Result<(), CommandError> {
     for step in STEPS {
         show_title(ui, step.about, &format!("boswell {}", step.line.replace("{home}/", "")))?;
-        run_step(ui, surroundings, home, step)?;
+        run_step(ui, surroundings, dispatch, home, step)?;
     }
     let log = logs
         .first()
@@ -148,7 +159,7 @@ fn show(ui: &mut Ui, surroundings: &Surroundings, home: &Path, logs: &[PathBuf])
     let name = log.strip_prefix(home).unwrap_or(log).display().to_string();
     show_title(ui, RESTORE.about, &format!("rm {name}"))?;
     ui.row(ui.paint(HEADING, format!("$ boswell {}", RESTORE.line)))?;
-    run_step(ui, surroundings, home, &RESTORE)
+    run_step(ui, surroundings, dispatch, home, &RESTORE)
 }
 
 fn show_title(ui: &mut Ui, about: &str, command: &str) -> Result<(), CommandError> {
@@ -158,21 +169,23 @@ fn show_title(ui: &mut Ui, about: &str, command: &str) -> Result<(), CommandErro
 }
 
 /// Runs a command as it is shown and prints the beginning of its output, without hints and cut to the width of the terminal.
-fn run_step(ui: &mut Ui, surroundings: &Surroundings, home: &Path, step: &TourStep) -> Result<(), CommandError> {
+fn run_step(
+    ui: &mut Ui,
+    surroundings: &Surroundings,
+    dispatch: &Dispatch,
+    home: &Path,
+    step: &TourStep,
+) -> Result<(), CommandError> {
     let columns = ui.columns().unwrap_or(COLUMNS);
     let words = step.line.split(' ');
     let words = words.map(|word| OsString::from(word.replace("{home}", &home.to_string_lossy())));
     let arguments: Vec<OsString> = [OsString::from("boswell")].into_iter().chain(words).collect();
-    let parsed = cli::parse(&arguments).map_err(CommandError::from)?;
-    let command = parsed
-        .command
-        .ok_or_else(|| CommandError::internal("a step of the demo has no command"))?;
     // The path of the home is removed below; before that it must not break lines.
     let (mut captured, printed) = match step.line.starts_with("restore") {
         true => ui.captured(columns + home.as_os_str().len() + PATH_COLUMNS),
         false => ui.captured(columns),
     };
-    super::run(&mut captured, surroundings, &parsed.global, command)?;
+    (dispatch.run_line)(&mut captured, surroundings, &arguments)?;
     captured.flush()?;
     // The command names its files relative to the home, so its output does too.
     let (path, short) = (

@@ -1,10 +1,10 @@
 //! `boswell diary`: the page of a day.
 
-use super::prepare::PlaceArgs;
-use super::report::{self, Days, Output, WriterArgs};
 use crate::context::Context;
 use crate::day_arg::DayWord;
+use crate::day_workspace::PlaceArgs;
 use crate::error::{CommandError, Outcome};
+use crate::report::{self, Days, Output, WriterArgs};
 use crate::ui::Ui;
 
 /// Show the page of a day, by default yesterday's

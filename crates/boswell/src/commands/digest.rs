@@ -1,7 +1,6 @@
 //! `boswell digest`: one session on one page.
 
 mod fit;
-mod page;
 
 use memory::digest::{self, Digest};
 use memory::logs::{self, LogReading};
@@ -9,15 +8,14 @@ use memory::mask::Masker;
 use memory::outcome::outcome_word;
 use memory::prices::Prices;
 use memory::session_text::{SessionText, SessionTexts, TextLocation, TextOrigin};
-use memory::store::{Decision, Patience, Store, StoreError};
-use memory::usage::{self, Sum};
+use memory::usage;
 use serde_json::{Value, json};
 use transcript::Call;
 
-use super::read::told_log_error;
-use crate::answers::shared::DecisionRecord;
 use crate::context::Context;
-use crate::error::{CommandError, Outcome};
+use crate::digest_page::{DigestAnswer, lines, print};
+use crate::digests::{digest_of, to_json};
+use crate::error::{CommandError, Outcome, told_log_error};
 use crate::prices;
 use crate::session_arg::{SESSION_HELP, open_memory, resolve};
 use crate::text_source::{announce, text_gone};
@@ -46,18 +44,6 @@ pub(crate) struct DigestArgs {
     max_tokens: Option<u32>,
 }
 
-/// A digest with everything that is printed with it.
-struct DigestAnswer {
-    digest: Digest,
-    /// Where the text of the session comes from.
-    origin: TextOrigin,
-    cost: Sum,
-    decisions: Vec<Decision>,
-    /// With `--subagents`: their digests, and the total cost of the session and its subagents.
-    children: Vec<Digest>,
-    rolled_up_cost: Sum,
-}
-
 pub(crate) fn run(ui: &mut Ui, context: &Context, args: &DigestArgs) -> Result<Outcome, CommandError> {
     let prices = prices::load(Some(&prices::user_file(context)))?;
     let answer = match from_memory(ui, context, args, &prices) {
@@ -83,8 +69,7 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &DigestArgs) -> Result<O
             ui.json(&json)?;
         }
         Format::Text => {
-            let lines = page::lines(ui, context, &answer);
-            page::print(ui, lines, args.max_tokens)?;
+            print(ui, lines(ui, context, &answer), args.max_tokens)?;
         }
     }
     Ok(Outcome::Done)
@@ -162,29 +147,6 @@ fn from_log(context: &Context, args: &DigestArgs, prices: &Prices) -> Result<Dig
     })
 }
 
-/// The digest of a session: the kept one where there is nothing newer, else one that is made now, and kept where nobody
-/// else writes.
-pub(crate) fn digest_of(store: &Store, context: &Context, uid: &str) -> Result<Option<Digest>, CommandError> {
-    if let Some(kept) = digest::current(store, uid)? {
-        return Ok(Some(kept));
-    }
-    // A digest of what an eviction left would be empty.
-    if store.reads().is_let_go(uid)? {
-        return Ok(None);
-    }
-    let settings = context.digest_settings();
-    let written = Store::open(&context.places.data_dir)
-        .and_then(|mut store| digest::make_one(&mut store, Patience::Leave, "digest", uid, &settings));
-    match written {
-        Ok(digest) => Ok(digest),
-        // What cannot be kept can be shown all the same.
-        Err(StoreError::Busy | StoreError::Io { .. } | StoreError::Database(_)) => {
-            Ok(digest::make(store, uid, &settings)?.map(|(digest, _)| digest))
-        }
-        Err(error) => Err(error.into()),
-    }
-}
-
 /// Makes the digest of an evicted session from its log. It is not stored, because the memory has nothing it could be checked against.
 fn digest_of_source(
     texts: &SessionTexts<'_>,
@@ -214,45 +176,6 @@ fn no_digest(context: &Context, masker: &Masker, uid: &str, location: &TextLocat
             CommandError::not_found("digest-unknown", message).with_hint("`boswell sweep` reads it again")
         }
     }
-}
-
-/// Returns the page of a digest as lines of text, without decisions and subagents. The first two lines name the session.
-pub(crate) fn page_lines(
-    ui: &Ui,
-    context: &Context,
-    store: &Store,
-    digest: Digest,
-) -> Result<Vec<String>, CommandError> {
-    let prices = prices::load(Some(&prices::user_file(context)))?;
-    let calls = store.reads().calls_of(digest.session_uid.as_str())?;
-    let cost = usage::sum(calls.iter(), &prices);
-    let answer = DigestAnswer {
-        digest,
-        origin: TextOrigin::Digest,
-        rolled_up_cost: cost,
-        cost,
-        decisions: Vec::new(),
-        children: Vec::new(),
-    };
-    Ok(page::lines(ui, context, &answer))
-}
-
-/// A digest as programs read it.
-pub(crate) fn to_json(context: &Context, decisions: &[Decision], digest: &Digest) -> Value {
-    let mut answer = serde_json::to_value(digest).unwrap_or_default();
-    answer["schema"] = "boswell.digest/1".into();
-    answer["version"] = digest::VERSION.into();
-    // A turn is what one prompt of a human caused.
-    answer["prompts"] = digest.turns.into();
-    answer["commits_total"] = digest.commit_count().into();
-    answer["domain"] = context.domain(digest.repo.as_deref(), digest.remote.as_deref()).into();
-    let outcome = digest.outcome.at(digest.ended_at, context.now);
-    answer["outcome"] = outcome_word(outcome.outcome).into();
-    answer["reason"] = outcome.reason.as_str().into();
-    answer["confidence"] = outcome.confidence.as_str().into();
-    answer["evidence"] = serde_json::to_value(outcome.evidence).unwrap_or_default();
-    answer["decisions"] = json!(decisions.iter().map(DecisionRecord::from).collect::<Vec<_>>());
-    answer
 }
 
 fn child_json(context: &Context, child: &Digest) -> Value {

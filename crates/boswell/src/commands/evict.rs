@@ -5,15 +5,15 @@ use std::cell::RefCell;
 use memory::retention::{self, Command, Done, Drop, Plan, Reason, count_reasons, reasons_in_words};
 use memory::store::{Patience, Store};
 
-use super::sweep::say_waiting;
 use crate::alerts;
 use crate::answers::keep::EvictAnswer;
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
 use crate::render::text::plural;
-use crate::retention::{distilled_message, order, policy, tell_loss, why};
+use crate::retention::{order, policy, tell_loss, warn_distilled, why};
 use crate::session_arg::open_memory;
 use crate::ui::{FAINT, Format, STRONG, Ui, escape, measure};
+use crate::waiting::say_waiting;
 
 /// Evict raw text that is too old or over the budget
 ///
@@ -135,13 +135,6 @@ fn groups(drops: &[Drop]) -> Vec<(String, Vec<&Drop>)> {
         }
     }
     groups
-}
-
-/// Warns if distilled memory is above its cap.
-pub(crate) fn warn_distilled(ui: &mut Ui, context: &Context, bytes: u64) {
-    if let Some(message) = distilled_message(context, bytes) {
-        ui.warning(message);
-    }
 }
 
 fn to_answer(context: &Context, plan: &Plan, done: Option<&Done>, distilled: u64) -> EvictAnswer {

@@ -9,15 +9,14 @@ use memory::retention::{self, Reach, Remains};
 use memory::store::{CopyRow, Patience, Store};
 use serde_json::{Value, json};
 
-use super::sessions::in_one_line;
-use super::sweep::say_waiting;
 use crate::context::Context;
 use crate::copies::Copies;
 use crate::error::{Blame, CommandError, Outcome};
 use crate::filters::{FilterArgs, ToolMeans};
 use crate::render::text::{date_time, plural};
 use crate::session_arg::{open_memory, resolve};
-use crate::ui::{FAINT, Format, STRONG, Ui, escape, measure};
+use crate::ui::{FAINT, Format, STRONG, Ui, escape, in_one_line, measure};
+use crate::waiting::say_waiting;
 
 /// Maximum width of a title, so that it fits next to its time on a narrow terminal.
 const TITLE_CHARS_MAX: usize = 34;

@@ -15,7 +15,7 @@ use transcript::Agent;
 
 use self::settings::{Before, Place, Scope, all_places, places};
 use self::wish::Wish;
-use super::read::AgentName;
+use crate::agent_arg::AgentName;
 use crate::context::{Context, Surroundings, own_program};
 use crate::error::{CommandError, Outcome};
 use crate::hook::baked::Baked;

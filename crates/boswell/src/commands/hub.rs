@@ -3,16 +3,17 @@
 use std::cell::RefCell;
 
 use indicatif::ProgressBar;
-use memory::hub::{self, Moved, Pushed, Share};
+use memory::hub::{self, Moved};
 use memory::store::{Index, Patience, Place, Server, ServerErrorKind, Store, StoreError};
 use serde_json::json;
 
-use super::sweep::say_waiting;
 use crate::config::without_credentials;
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
+use crate::hub_delivery::{deliver, open_source};
 use crate::render::text::plural;
 use crate::ui::{Format, Ui, escape, measure};
+use crate::waiting::say_waiting;
 
 /// Share one memory among several machines
 ///
@@ -228,51 +229,6 @@ fn push(ui: &mut Ui, context: &Context) -> Result<Outcome, CommandError> {
         (Format::Text, None) => {}
     }
     Ok(Outcome::Done)
-}
-
-/// Two logs of one session that begin differently are nobody's to mix.
-fn tell_apart(ui: &mut Ui, pushed: &Pushed) {
-    for uid in &pushed.apart {
-        let uid = escape(uid).into_owned();
-        ui.warning(format_args!(
-            "the shared memory has another log of this session, which begins differently and stays: {uid}"
-        ));
-    }
-}
-
-/// Delivers at the end of a sweep. What cannot be delivered now is delivered by the next one, so that it is said and is no error.
-pub(crate) fn push_quietly(ui: &mut Ui, context: &Context) {
-    let Some(hub) = &context.hub else { return };
-    if let Err(error) = deliver(ui, context, hub) {
-        ui.warning(format_args!("not delivered to the shared memory: {error}"));
-    }
-}
-
-/// Delivers what is new in the data directory.
-pub(crate) fn deliver(ui: &mut Ui, context: &Context, hub: &Place) -> Result<Pushed, StoreError> {
-    let here = context.places.data_dir.local();
-    let Some(source) = open_source(&here)? else {
-        return Ok(Pushed::default());
-    };
-    let mut target = Store::open(hub)?;
-    let told = RefCell::new(ui);
-    let waiting = || say_waiting(&mut told.borrow_mut());
-    let share = |uid: &str| -> Result<Share, StoreError> {
-        let view = source.reads().view(uid)?;
-        let names = view.iter().flat_map(|view| [view.repo.as_deref(), view.cwd.as_deref()]);
-        let is_full = names.flatten().any(|name| context.config.hub.is_full(name));
-        Ok(if is_full { Share::Full } else { context.config.hub.share })
-    };
-    let pushed = hub::push(&source, &mut target, &share, context.now, Patience::Wait(&waiting))?;
-    tell_apart(&mut told.borrow_mut(), &pushed);
-    Ok(pushed)
-}
-
-/// Opens a memory that is carried from. One that an older version wrote lacks tables until somebody opens it who may write; where nobody may, it
-/// is taken as it is.
-fn open_source(place: &Place) -> Result<Option<Store>, StoreError> {
-    let existing = Store::open_existing(place)?;
-    Ok(existing.map(|existing| Store::open(place).unwrap_or(existing)))
 }
 
 /// What a memory holds, as far as it can be asked.

@@ -1,12 +1,9 @@
 //! `boswell journal`: what was done to the memory, in its own words.
 
-use jiff::Timestamp;
-use memory::store::Operation;
-
 use crate::answers::keep::JournalAnswer;
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
-use crate::render::text::date_time;
+use crate::render::text::{date_time, when};
 use crate::session_arg::open_memory;
 use crate::ui::{FAINT, Format, STRONG, Ui, escape, measure};
 
@@ -56,9 +53,4 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &JournalArgs) -> Result<
     } else {
         Outcome::Done
     })
-}
-
-/// When something was done; none where the number is no time.
-pub(crate) fn when(operation: &Operation) -> Option<Timestamp> {
-    Timestamp::from_microsecond(operation.at_micros).ok()
 }

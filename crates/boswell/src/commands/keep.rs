@@ -4,12 +4,12 @@ use std::cell::RefCell;
 
 use memory::store::{Patience, Status, Store};
 
-use super::sweep::say_waiting;
 use crate::answers::keep::KeepAnswer;
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
 use crate::session_arg::{SESSION_HELP, open_memory, resolve};
 use crate::ui::{Format, Ui};
+use crate::waiting::say_waiting;
 
 /// Protect a session's raw text from eviction
 ///

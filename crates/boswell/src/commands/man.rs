@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use clap_mangen::Man;
 
 use crate::answers::start::{ManAnswer, ManFiles, ManPage};
+use crate::dispatch::Dispatch;
 use crate::error::{CommandError, Outcome};
 use crate::ui::{Format, Ui};
 
@@ -20,8 +21,8 @@ pub(crate) struct ManArgs {
     output: Option<PathBuf>,
 }
 
-pub(crate) fn run(ui: &mut Ui, args: &ManArgs) -> Result<Outcome, CommandError> {
-    let mut command = crate::cli::command().disable_help_subcommand(true);
+pub(crate) fn run(ui: &mut Ui, args: &ManArgs, dispatch: &Dispatch) -> Result<Outcome, CommandError> {
+    let mut command = (dispatch.command)().disable_help_subcommand(true);
     command.build();
     match &args.output {
         Some(dir) => write_all(ui, &command, dir)?,

@@ -5,18 +5,15 @@ mod server;
 #[cfg(not(feature = "mcp"))]
 #[path = "mcp/no_server.rs"]
 mod server;
-mod tools;
 
 use std::path::PathBuf;
 
 use memory::report::writing::Desk;
 
-use super::report::damaged;
 use crate::context::Context;
+use crate::day_workspace::damaged;
 use crate::error::{CommandError, Outcome};
 use crate::ui::Ui;
-
-pub(crate) use tools::names as tool_names;
 
 /// Serve a day's workspace to an agent over MCP
 ///

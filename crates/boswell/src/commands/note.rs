@@ -2,7 +2,7 @@
 
 use memory::store::Annotation;
 
-use super::annotate::annotate;
+use crate::annotation::annotate;
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
 use crate::session_arg::SESSION_HELP;

@@ -2,20 +2,21 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::str::FromStr;
 
-use jiff::tz::TimeZone;
 use memory::logs::{self, LeftOut, LogError, LogReading, SessionReading};
 use memory::mask::Masker;
 use memory::sources;
 use transcript::{Agent, Kind, SessionEvent};
 
+use crate::agent_arg::AgentName;
 use crate::context::Context;
-use crate::error::{CommandError, Outcome};
+use crate::error::{CommandError, Outcome, told_log_error};
 use crate::render::depth::Depth;
 use crate::render::json::{Record, SummaryRecord};
 use crate::render::text;
+use crate::turn_arg::TurnRange;
 use crate::ui::{Format, Ui};
+use crate::zone_arg::zone_of;
 
 /// How many unknown record types are told on a terminal before the rest is only counted.
 const UNKNOWN_SHOWN: usize = 5;
@@ -105,16 +106,6 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &ReadArgs) -> Result<Out
         }
         None => Ok(Outcome::Done),
     }
-}
-
-/// The zone in which times are shown.
-pub(crate) fn zone_of(context: &Context, name: Option<&str>) -> Result<TimeZone, CommandError> {
-    let Some(name) = name else {
-        return Ok(context.zone.clone());
-    };
-    TimeZone::get(name).map_err(|_| {
-        CommandError::usage(format_args!("unknown time zone: `{name}`")).with_hint("name it like `Europe/Berlin`")
-    })
 }
 
 /// The logs that the paths stand for: a directory stands for all logs in it.
@@ -346,34 +337,6 @@ fn fail(failed: &mut Option<CommandError>, error: LogError) {
     failed.get_or_insert(told_log_error(error));
 }
 
-/// What a person can do about a log that cannot be read.
-pub(crate) fn told_log_error(error: LogError) -> CommandError {
-    match &error {
-        LogError::Io { .. } => CommandError::user("log-unreadable", &error),
-        LogError::UnknownAgent { .. } => CommandError::user("log-unknown", &error)
-            .with_hint("name the agent with `--agent claude`, if you know that it is one"),
-    }
-}
-
-/// An agent as the command line names it.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct AgentName(pub(crate) Agent);
-
-impl clap::ValueEnum for AgentName {
-    fn value_variants<'a>() -> &'a [Self] {
-        &[Self(Agent::Claude), Self(Agent::Codex), Self(Agent::Grok)]
-    }
-
-    fn to_possible_value(&self) -> Option<clap::builder::PossibleValue> {
-        let value = clap::builder::PossibleValue::new(self.0.as_str());
-        Some(if self.0 == Agent::Claude {
-            value.alias("claude-code")
-        } else {
-            value
-        })
-    }
-}
-
 /// A kind as the command line names it.
 #[derive(Debug, Clone, Copy)]
 struct KindName(Kind);
@@ -394,54 +357,5 @@ impl clap::ValueEnum for KindName {
 
     fn to_possible_value(&self) -> Option<clap::builder::PossibleValue> {
         Some(clap::builder::PossibleValue::new(self.0.as_str()))
-    }
-}
-
-/// Some turns in a row.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct TurnRange {
-    pub(crate) first: u32,
-    pub(crate) last: u32,
-}
-
-impl TurnRange {
-    pub(crate) fn has(self, turn: u32) -> bool {
-        (self.first..=self.last).contains(&turn)
-    }
-}
-
-impl FromStr for TurnRange {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let number = |text: &str| text.parse::<u32>().ok().filter(|number| *number > 0);
-        let range = match text.split_once('-') {
-            None => number(text).map(|turn| Self {
-                first: turn,
-                last: turn,
-            }),
-            Some((first, "")) => number(first).map(|first| Self { first, last: u32::MAX }),
-            Some((first, last)) => number(first)
-                .zip(number(last))
-                .map(|(first, last)| Self { first, last }),
-        };
-        let range = range.filter(|range| range.first <= range.last);
-        range.ok_or_else(|| "turns are written like `3`, `3-7` or `3-`, from 1".to_owned())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn turns_are_one_or_a_range() {
-        let range = |text: &str| text.parse::<TurnRange>().ok().map(|range| (range.first, range.last));
-        assert_eq!(range("3"), Some((3, 3)));
-        assert_eq!(range("3-7"), Some((3, 7)));
-        assert_eq!(range("3-"), Some((3, u32::MAX)));
-        for wrong in ["", "0", "-3", "7-3", "x", "1-2-3"] {
-            assert_eq!(range(wrong), None, "{wrong}");
-        }
     }
 }

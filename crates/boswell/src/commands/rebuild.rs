@@ -6,13 +6,13 @@ use indicatif::{ProgressBar, ProgressStyle};
 use memory::store::Patience;
 use memory::sweep::{Sweep, rebuild};
 
-use super::sweep::say_waiting;
 use crate::answers::keep::RebuildAnswer;
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
 use crate::render::text::plural;
 use crate::session_arg::open_memory;
 use crate::ui::{Format, Ui};
+use crate::waiting::say_waiting;
 
 /// Derive events, turns and numbers again from the stored lines
 ///

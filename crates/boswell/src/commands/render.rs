@@ -20,8 +20,6 @@ use serde_json::json;
 
 use self::film::FilmArgs;
 use self::gather::Gathered;
-use super::read::{TurnRange, zone_of};
-use super::sweep::say_waiting;
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
 use crate::filters::{FilterArgs, ToolMeans};
@@ -30,7 +28,10 @@ use crate::render::depth::Depth;
 use crate::render::text::plural;
 use crate::session_arg::{SESSION_HELP, open_memory, resolve_among};
 use crate::text_source::open_text;
+use crate::turn_arg::TurnRange;
 use crate::ui::{Format, Ui, escape, measure};
+use crate::waiting::say_waiting;
+use crate::zone_arg::zone_of;
 
 /// No answer is worth less than so many tokens.
 const TOKENS_MIN: u64 = 100;

@@ -1,18 +1,18 @@
 //! `boswell restore`: writes the files of a session.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use memory::restore::{self, Plan, Planned, RestoreError, Target};
-use memory::session_text::{SessionTexts, TextLocation};
+use memory::restore::{self, Plan, Planned};
+use memory::session_text::SessionTexts;
 use memory::store::CopyRow;
 
 use crate::answers::share::{RestoreAnswer, RestoredFile};
 use crate::context::Context;
 use crate::copies;
 use crate::error::{CommandError, Outcome};
-use crate::render::text::plural;
-use crate::session_arg::{Named, SESSION_HELP, open_memory, resolve};
-use crate::text_source::{announce, text_gone};
+use crate::restoring::{plan, tell_masked, told};
+use crate::session_arg::{SESSION_HELP, open_memory, resolve};
+use crate::text_source::announce;
 use crate::ui::{FAINT, Format, Ui, escape, measure};
 
 /// Restore a session's files
@@ -89,34 +89,6 @@ fn note_copies(ui: &mut Ui, context: &Context, plan: &Plan) {
     copies::note(ui, context, "restore", &copies);
 }
 
-/// Returns what restoring a session would write.
-pub(super) fn plan(
-    context: &Context,
-    texts: &SessionTexts<'_>,
-    named: &Named,
-    location: &TextLocation,
-    directory: Option<&Path>,
-) -> Result<Plan, CommandError> {
-    if matches!(location, TextLocation::Evicted(..) | TextLocation::PromptsOnly) {
-        return Err(text_gone(&context.zone, texts.masker, &named.session_uid, location));
-    }
-    let roots = context.memory_roots();
-    let target = directory.map_or(Target::InPlace(&roots), Target::Directory);
-    restore::plan(texts, &named.session_uid, target).map_err(told)
-}
-
-/// What a person can do about a session that cannot be given back.
-pub(super) fn told(error: RestoreError) -> CommandError {
-    match error {
-        RestoreError::Text(error) => error.into(),
-        RestoreError::Io { .. } => CommandError::user("restore-failed", error),
-        RestoreError::UnsafeName(_) | RestoreError::LeadsOut(_) => CommandError::user("restore-refused", error),
-        RestoreError::NoPlace => {
-            CommandError::user("restore-nowhere", error).with_hint("`-o DIR` writes it anywhere else")
-        }
-    }
-}
-
 fn show(ui: &mut Ui, plan: &Plan, is_dry: bool) -> Result<(), CommandError> {
     // What is written is the answer; a long list of files that are there already must not hide it.
     let (there, new): (Vec<&Planned>, Vec<&Planned>) = plan.files.iter().partition(|file| file.is_there);
@@ -133,30 +105,6 @@ fn show(ui: &mut Ui, plan: &Plan, is_dry: bool) -> Result<(), CommandError> {
         ui.row_wrapped(format!("{size:>10}  {state}  {path}"), 12)?;
     }
     Ok(())
-}
-
-/// Says how far files differ from what the agent wrote.
-pub(super) fn tell_masked(ui: &mut Ui, plan: &Plan) {
-    let new = || plan.files.iter().filter(|file| !file.is_there);
-    let sum = |count: fn(&Planned) -> u64| new().map(count).sum::<u64>();
-    let masked = sum(|file| file.redactions);
-    if masked > 0 {
-        let secrets = plural(masked, "masked secret");
-        ui.status(format_args!(
-            "These files differ from what the agent wrote: they hold {secrets}"
-        ));
-    }
-    if !plan.gone.is_empty() {
-        let gone = plural(plan.gone.len() as u64, "subagent");
-        ui.warning(format_args!(
-            "{gone} left out, because their raw text was evicted and their logs are gone"
-        ));
-    }
-    let long = sum(|file| file.lines_left_out);
-    if long > 0 {
-        let lines = plural(long, "line");
-        ui.warning(format_args!("{lines} too long to be kept: a short one stands for each"));
-    }
 }
 
 fn restored_file(file: &Planned) -> RestoredFile<'_> {

@@ -8,12 +8,13 @@ use memory::session_text::SessionTexts;
 use memory::store::{Listed, Status, Store};
 use transcript::{Agent, SafeName};
 
-use super::restore::{plan, tell_masked, told};
 use crate::answers::share::ResumeAnswer;
 use crate::context::{Context, RootOrigin};
 use crate::error::{CommandError, Outcome};
 use crate::render::text::plural;
+use crate::restoring::{plan, tell_masked, told};
 use crate::session_arg::{Named, SESSION_HELP, open_memory, resolve};
+use crate::shell::quoted;
 use crate::ui::{Format, Ui};
 
 /// Continue a session with its agent, in its directory
@@ -248,26 +249,6 @@ fn start(mut command: Command, program: &str) -> Result<Outcome, CommandError> {
     Ok(Outcome::Done)
 }
 
-/// A word as a shell reads it back, escaped where it could play tricks on a terminal.
-pub(super) fn quoted(word: &str) -> String {
-    let is_plain =
-        |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '.' | '-' | '_' | ':' | '@' | '+' | ',' | '%');
-    if !word.is_empty() && word.chars().all(is_plain) {
-        return word.to_owned();
-    }
-    let has_hidden = crate::ui::escape(word) != word;
-    if has_hidden {
-        // What cannot be seen is written by its bytes, which most shells read back.
-        let byte = |byte: u8| match byte {
-            b'\'' | b'\\' => format!("\\{}", char::from(byte)),
-            b' '..=b'~' => char::from(byte).to_string(),
-            other => format!("\\x{other:02x}"),
-        };
-        return format!("$'{}'", word.bytes().map(byte).collect::<String>());
-    }
-    format!("'{}'", word.replace('\'', "'\\''"))
-}
-
 fn to_answer<'a>(named: &'a Named, resume: &'a Resume, is_gone: bool) -> ResumeAnswer<'a> {
     let mut command = vec![resume.program.to_owned()];
     command.extend(resume.arguments.iter().cloned());
@@ -281,19 +262,5 @@ fn to_answer<'a>(named: &'a Named, resume: &'a Resume, is_gone: bool) -> ResumeA
             .collect(),
         line: resume.line(),
         log_is_gone: is_gone,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_word_is_quoted_so_that_a_shell_reads_it_back() {
-        assert_eq!(quoted("/home/ada/app"), "/home/ada/app");
-        assert_eq!(quoted("/home/ada/my app"), "'/home/ada/my app'");
-        assert_eq!(quoted("it's $(rm -rf)"), r"'it'\''s $(rm -rf)'");
-        assert_eq!(quoted("a\u{1b}b"), r"$'a\x1bb'");
-        assert_eq!(quoted(""), "''");
     }
 }

@@ -11,11 +11,11 @@ use memory::sources;
 use memory::spool::{self, EXIT, Note};
 use transcript::{Agent, SafeName};
 
-use super::sweep::{Order, sweep};
-use crate::cli::GlobalArgs;
 use crate::context::{Context, Surroundings, wall_clock};
 use crate::error::{CommandError, Outcome};
+use crate::global_args::GlobalArgs;
 use crate::retention::tell_loss;
+use crate::sweeping::{Order, sweep};
 use crate::ui::{Ui, escape};
 
 /// File systems tell the time a little late.

@@ -1,6 +1,5 @@
 //! `boswell schedule`: sweeps that nobody has to think of.
 
-pub(crate) mod due;
 mod entry;
 mod machine;
 
@@ -14,6 +13,7 @@ use crate::config::{Cadence, write_key};
 use crate::context::{Context, create_private_dir};
 use crate::error::{CommandError, Outcome};
 use crate::job_log;
+use crate::scheduled_runs;
 use crate::ui::{Format, Ui, escape};
 
 /// Run sweeps on a schedule: hourly, daily or weekly
@@ -208,7 +208,7 @@ fn status(ui: &mut Ui, context: &Context) -> Result<Outcome, CommandError> {
         })
         .filter(|(_, found, _)| *found != Found::Nothing)
         .collect();
-    let last = due::last_run(&context.places.data_dir);
+    let last = scheduled_runs::last_run(&context.places.data_dir);
     if ui.format == Format::Json {
         let entries: Vec<Value> = found
             .iter()
@@ -220,7 +220,7 @@ fn status(ui: &mut Ui, context: &Context) -> Result<Outcome, CommandError> {
             "entries": entries,
             "last_sweep": last,
             "log": job_log::path(&context.places.data_dir),
-            "is_due": due::is_due(context.config.retention.cadence, last, context.now),
+            "is_due": scheduled_runs::is_due(context.config.retention.cadence, last, context.now),
         }))?;
         return Ok(Outcome::Done);
     }

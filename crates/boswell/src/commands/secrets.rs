@@ -9,13 +9,13 @@ use jiff::{SignedDuration, Timestamp};
 use memory::mask::Masker;
 use memory::secrets::{Place, Search, Secret, Secrets, search};
 
-use super::read::AgentName;
-use super::sweep::{ExtraRoot, roots};
+use crate::agent_arg::AgentName;
 use crate::answers::ask::{SecretPlace, SecretRecord, SecretsAnswer};
 use crate::answers::shared::UnreadFile;
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
 use crate::render::text::plural;
+use crate::root_arg::{ExtraRoot, roots};
 use crate::ui::{FAINT, Format, STRONG, Ui, escape, measure};
 
 /// How many places of one secret are told without `--all`.

@@ -4,10 +4,8 @@ use std::fmt;
 use std::str::FromStr;
 
 use jiff::{SignedDuration, Timestamp};
-use memory::digest;
 use memory::find::Behind;
-use memory::outcome::outcome_word;
-use memory::store::{Counted, Listed, Status, Store, StoreError};
+use memory::store::{Counted, Listed, Status};
 
 use crate::answers::ask::SessionsAnswer;
 use crate::answers::shared::SessionRow;
@@ -17,7 +15,8 @@ use crate::filters::{FilterArgs, ToolMeans};
 use crate::render::text::plural;
 use crate::session_arg::open_memory;
 use crate::session_ids::SessionIds;
-use crate::ui::{FAINT, Format, HEADING, STRONG, Ui, escape, measure};
+use crate::session_summary::{current_outcome, words};
+use crate::ui::{FAINT, Format, HEADING, STRONG, Ui, escape, in_one_line, measure};
 
 /// Maximum width of the id column; longer ids run over it.
 const ID_COLUMNS_MAX: usize = 13;
@@ -119,25 +118,6 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &SessionsArgs) -> Result
     } else {
         Outcome::Done
     })
-}
-
-/// Returns the outcome of a session as its digest has it. If there is no digest, the session is judged now; nothing is written.
-pub(crate) fn current_outcome(
-    store: &Store,
-    context: &Context,
-    session_uid: &str,
-) -> Result<&'static str, CommandError> {
-    let kept = store
-        .reads()
-        .digest_of(session_uid)?
-        .map(|row| (row.is_sealed, row.digest));
-    let is_whole = |is_sealed: bool| Ok::<_, StoreError>(is_sealed || store.reads().is_analyzed(session_uid)?);
-    let digest = match kept {
-        Some((is_sealed, digest)) if is_whole(is_sealed)? => Some(digest),
-        _ => digest::make(store, session_uid, &context.digest_settings())?.map(|(digest, _)| digest),
-    };
-    let judged = digest.map(|digest| digest.outcome.at(digest.ended_at, context.now).outcome);
-    Ok(outcome_word(judged.unwrap_or(transcript::Outcome::Unknown)))
 }
 
 /// What matches and is not listed.
@@ -292,19 +272,6 @@ fn cells(context: &Context, session: &Listed, counted: &Counted, ids: &SessionId
         bytes,
         status.to_owned(),
     ]
-}
-
-/// What a session is about: by the user's name for it, else in its own words.
-pub(crate) fn words<'s>(session: &'s Listed, counted: &'s Counted) -> Option<&'s str> {
-    let first = counted.first_prompt.as_deref().or(session.first_prompt.as_deref());
-    let title = session.title.as_deref().filter(|title| !title.is_empty());
-    session.said.name.as_deref().or(title).or(first)
-}
-
-/// Words of strangers, however many lines they had.
-pub(crate) fn in_one_line(words: &str) -> String {
-    let words: Vec<&str> = words.split_whitespace().collect();
-    escape(&words.join(" ")).into_owned()
 }
 
 /// From its first word to its last.

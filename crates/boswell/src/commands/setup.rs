@@ -4,14 +4,15 @@ mod week;
 
 use memory::doctor;
 
-use super::sweep::{self, Order};
 use crate::answers::start::{AgentRoot, Installation, SetupAnswer};
-use crate::cli::{GlobalArgs, parse_verb};
 use crate::config::{Assignment, Retention, size_bytes, write_key};
 use crate::context::{Context, Surroundings};
+use crate::dispatch::Dispatch;
 use crate::error::{CommandError, Outcome};
+use crate::global_args::GlobalArgs;
 use crate::render::text::{plural, sessions_and_subagents};
 use crate::retention::tell_loss;
+use crate::sweeping::{self, Order};
 use crate::ui::{DefaultAnswer, FAINT, Format, STRONG, Ui, escape, measure};
 
 /// The size of a memory as a percentage of the logs it was read from, as measured: packs, rows and filters.
@@ -53,9 +54,10 @@ pub(crate) fn run(
     surroundings: &Surroundings,
     global: &GlobalArgs,
     args: &SetupArgs,
+    dispatch: &Dispatch,
 ) -> Result<Outcome, CommandError> {
     if ui.format == Format::Json {
-        return run_json(ui, surroundings, global, args);
+        return run_json(ui, surroundings, global, args, dispatch);
     }
     let mut context = Context::load(ui, surroundings, &global.config)?;
     let found = show_logs(ui, &context)?;
@@ -75,11 +77,11 @@ pub(crate) fn run(
     }
     let cadence = context.config.retention.cadence.as_str();
     match answer(ui, args, &format!("Read new sessions on a schedule ({cadence})?"))? {
-        true => run_verb(ui, surroundings, global, &["schedule", "install"]),
+        true => run_verb(ui, surroundings, global, dispatch, &["schedule", "install"]),
         false => ui.hint("`boswell schedule install` does that later"),
     }
     match args.hooks {
-        true => run_verb(ui, surroundings, global, &["hooks", "install"]),
+        true => run_verb(ui, surroundings, global, dispatch, &["hooks", "install"]),
         false => ui.hint("`boswell hooks install` adds hooks, which read each session as it ends"),
     }
     let newest = week::show(ui, &context)?;
@@ -96,6 +98,7 @@ fn run_json(
     surroundings: &Surroundings,
     global: &GlobalArgs,
     args: &SetupArgs,
+    dispatch: &Dispatch,
 ) -> Result<Outcome, CommandError> {
     if !args.yes {
         return Err(
@@ -106,12 +109,11 @@ fn run_json(
     let context = Context::load(ui, surroundings, &global.config)?;
     let started = context.clock();
     let (roots, masker) = (context.memory_roots(), context.masker(true)?);
-    let report = sweep::sweep(ui, &context, &order(&context, &roots, &masker))?;
+    let report = sweeping::sweep(ui, &context, &order(&context, &roots, &masker))?;
     let outcome = tell_loss(ui, &context, &report.let_go);
     let installed = |words: &[&str]| {
         let (mut captured, _) = ui.captured(JSON_COLUMNS);
-        let command = parse_verb(words).ok_or_else(|| CommandError::internal("no such verb"));
-        let ran = command.and_then(|command| super::run(&mut captured, surroundings, global, command));
+        let ran = (dispatch.run_verb)(&mut captured, surroundings, global, words);
         Installation {
             is_installed: ran.is_ok(),
             error: ran.err().map(|error| error.message),
@@ -130,7 +132,7 @@ fn run_json(
         roots: roots.collect(),
         raw_max_age_days: retention.raw_max_age_days,
         raw_soft_cap_bytes: retention.raw_soft_cap_bytes,
-        sweep: sweep::to_answer(&report, started.elapsed_ms()),
+        sweep: sweeping::to_answer(&report, started.elapsed_ms()),
         cadence: retention.cadence.as_str(),
         schedule,
         hooks,
@@ -152,7 +154,7 @@ fn answer(ui: &mut Ui, args: &SetupArgs, question: &str) -> Result<bool, Command
 /// Lists the roots and how much there is to read. Returns the number of log files.
 fn show_logs(ui: &mut Ui, context: &Context) -> Result<u64, CommandError> {
     let (roots, masker) = (context.memory_roots(), context.masker(false)?);
-    let report = sweep::sweep(
+    let report = sweeping::sweep(
         ui,
         context,
         &Order {
@@ -314,7 +316,7 @@ fn write_limits(context: &Context, wanted: &[(&'static str, String)]) -> Result<
 /// Sweeps and prints a one-line summary.
 fn read_logs(ui: &mut Ui, context: &Context) -> Result<Outcome, CommandError> {
     let (roots, masker) = (context.memory_roots(), context.masker(true)?);
-    let report = sweep::sweep(ui, context, &order(context, &roots, &masker))?;
+    let report = sweeping::sweep(ui, context, &order(context, &roots, &masker))?;
     let line = format!(
         "Read {}: {}, {} masked, {} in memory",
         plural(report.files_read, "file"),
@@ -330,9 +332,8 @@ fn read_logs(ui: &mut Ui, context: &Context) -> Result<Outcome, CommandError> {
 }
 
 /// Runs another verb. If it fails, setup continues with the next step.
-fn run_verb(ui: &mut Ui, surroundings: &Surroundings, global: &GlobalArgs, words: &[&str]) {
-    let command = parse_verb(words).ok_or_else(|| CommandError::internal("no such verb"));
-    let ran = command.and_then(|command| super::run(ui, surroundings, global, command));
+fn run_verb(ui: &mut Ui, surroundings: &Surroundings, global: &GlobalArgs, dispatch: &Dispatch, words: &[&str]) {
+    let ran = (dispatch.run_verb)(ui, surroundings, global, words);
     if let Err(error) = ran {
         ui.warning(&error.message);
         if let Some(hint) = &error.hint {

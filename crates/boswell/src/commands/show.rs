@@ -13,19 +13,21 @@ use serde_json::{Value, json};
 use transcript::{PartKind, SessionEvent};
 
 use self::blocks::{Block, BlockTexts, LeftOut};
-use super::read::{TurnRange, zone_of};
-use super::sessions::current_outcome;
-use super::{digest_json, digest_lines};
 use crate::answers::shared::EvictionRecord;
 use crate::context::Context;
+use crate::digest_page::page_lines;
+use crate::digests::to_json;
 use crate::error::{CommandError, Outcome, OutputError};
 use crate::filters::{FilterArgs, ToolMeans};
+use crate::portrait::Portrait;
 use crate::render::depth::Depth;
-use crate::render::portrait::Portrait;
 use crate::render::text::{plural, rows};
 use crate::session_arg::{Named, SESSION_HELP, open_memory, resolve_among};
+use crate::session_summary::current_outcome;
 use crate::text_source::{announce, open_text};
+use crate::turn_arg::TurnRange;
 use crate::ui::{Format, Ui, escape_lines};
+use crate::zone_arg::zone_of;
 
 /// No answer is worth less than so many tokens.
 const TOKENS_MIN: u64 = 100;
@@ -298,7 +300,7 @@ impl Shown<'_> {
     fn digest_lines(&self, ui: &Ui) -> Result<Vec<String>, CommandError> {
         let digest = digest::current(self.store, self.portrait.session.session_uid.as_str())?;
         Ok(match digest {
-            Some(digest) => digest_lines(ui, self.context, self.store, digest)?.split_off(DIGEST_HEADING_LINES),
+            Some(digest) => page_lines(ui, self.context, self.store, digest)?.split_off(DIGEST_HEADING_LINES),
             None => vec![String::new(), "  no digest could be made of this session".to_owned()],
         })
     }
@@ -316,7 +318,7 @@ impl Shown<'_> {
         };
         let Some(digest) = digest else { return Ok(Value::Null) };
         let decisions = self.store.reads().decisions_of(digest.session_uid.as_str())?;
-        Ok(digest_json(self.context, &decisions, &digest))
+        Ok(to_json(self.context, &decisions, &digest))
     }
 
     fn print_json(&self, ui: &mut Ui) -> Result<(), CommandError> {

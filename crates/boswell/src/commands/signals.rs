@@ -7,14 +7,15 @@ use memory::signals::budget::{Usual, overrun, usual};
 use memory::signals::{Signal, SignalKind};
 use memory::store::{Listed, Store};
 
-use super::digest::digest_of;
 use crate::answers::ask::{SessionSignals, SignalsAnswer};
 use crate::context::Context;
+use crate::digests::digest_of;
 use crate::error::{CommandError, Outcome};
 use crate::filters::{FilterArgs, ToolMeans};
 use crate::render::text::plural;
 use crate::session_arg::{SESSION_HELP, open_memory, resolve};
-use crate::ui::{FAINT, Format, HEADING, STRONG, Ui, escape, measure};
+use crate::signal_lines::lines;
+use crate::ui::{Format, HEADING, Ui, escape};
 
 /// Show patterns in sessions: loops, retries, interruptions, tests left failing
 ///
@@ -129,28 +130,6 @@ fn show(ui: &mut Ui, found: &[(String, Vec<Signal>)], is_one: bool) -> Result<()
         }
     }
     Ok(())
-}
-
-/// Signals for people: each with what it is, and where it is seen.
-pub(super) fn lines(ui: &Ui, signals: &[Signal], with_evidence: bool) -> Vec<String> {
-    let mut lines = Vec::new();
-    for signal in signals {
-        let name = signal.signal.as_str().replace('_', " ");
-        lines.push(format!(
-            "  {}  {}",
-            ui.paint(STRONG, format!("{name:18}")),
-            escape(&signal.text)
-        ));
-        for evidence in signal.evidence.iter().filter(|_| with_evidence) {
-            let line = format!(
-                "{:>22}  {}",
-                format!("line {}", measure::count(evidence.line)),
-                escape(&evidence.text)
-            );
-            lines.push(ui.paint(FAINT, line).to_string());
-        }
-    }
-    lines
 }
 
 fn to_answer(found: &[(String, Vec<Signal>)], total: usize) -> SignalsAnswer<'_> {

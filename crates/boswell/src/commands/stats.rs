@@ -1,10 +1,8 @@
 //! `boswell stats`: statistics of sessions.
 
 mod charts;
-pub(in crate::commands) mod page;
+mod page;
 mod text;
-
-pub(in crate::commands) use charts::escape;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -14,7 +12,6 @@ use memory::stats::{self, Counted, Known, Stats, Tool, Week};
 use memory::store::Listed;
 use memory::usage;
 
-use super::read::zone_of;
 use crate::answers::usage::{
     InterventionCounts, NamedCount, OutcomeCounts, StatsAnswer, TestCounts, ToolCounts, WeekCounts,
 };
@@ -24,6 +21,7 @@ use crate::filters::{FilterArgs, ToolMeans};
 use crate::prices;
 use crate::session_arg::open_memory;
 use crate::ui::{Format, Ui};
+use crate::zone_arg::zone_of;
 
 /// Show session statistics
 ///

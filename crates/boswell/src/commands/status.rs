@@ -10,15 +10,14 @@ use serde_json::{Value, json};
 use transcript::Agent;
 
 use self::soon::Soon;
-use super::journal::when;
-use super::sweep::{Order, sweep};
 use crate::alerts::{self, Alert};
 use crate::answers::shared::OperationRecord;
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
 use crate::job_log;
-use crate::render::text::{date_time, plural, sessions_and_subagents};
+use crate::render::text::{date_time, plural, sessions_and_subagents, when};
 use crate::retention::policy;
+use crate::sweeping::{Order, sweep};
 use crate::ui::{BAD, FAINT, Format, GOOD, STRONG, Ui, escape, measure};
 
 /// How wide a bar is.

@@ -9,13 +9,13 @@ use memory::usage::{self, Sum};
 use serde::Deserialize;
 use transcript::Call;
 
-use super::usage::dollars;
 use crate::answers::usage::StatuslineAnswer;
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
 use crate::filters::{lies_in, repository};
 use crate::prices;
 use crate::ui::{Format, Ui, escape, measure};
+use render::dollars;
 
 /// What an agent tells of itself is short; more is not for us.
 const INPUT_BYTES_MAX: u64 = 1 << 20;

@@ -1,28 +1,18 @@
 //! `boswell sweep`: everything new in the agents' logs is read, masked and kept.
 
-use std::cell::RefCell;
-use std::path::PathBuf;
-use std::str::FromStr;
+use memory::retention::reasons_in_words;
+use memory::sweep::Report;
 
-use indicatif::{ProgressBar, ProgressStyle};
-use memory::mask::Masker;
-use memory::retention::{count_reasons, reasons_in_words};
-use memory::sources::Root;
-use memory::store::{Patience, Place};
-use memory::sweep::{Report, Sweep, dry_run, run as run_sweep};
-use transcript::Agent;
-
-use super::read::AgentName;
-use super::schedule::due;
-use crate::alerts;
-use crate::answers::keep::{SweepAnswer, SweptAgent};
-use crate::answers::shared::UnreadFile;
+use crate::agent_arg::AgentName;
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
+use crate::hub_delivery::push_quietly;
 use crate::job_log;
 use crate::render::text::{plural, sessions_and_subagents};
-use crate::retention::{order as retention_order, tell_loss};
-use crate::surface;
+use crate::retention::{tell_loss, warn_distilled};
+use crate::root_arg::{ExtraRoot, roots};
+use crate::scheduled_runs;
+use crate::sweeping::{Order, sweep, to_answer};
 use crate::ui::{BAD, FAINT, Format, STRONG, Ui, escape, measure};
 
 /// Columns of the log of background runs.
@@ -57,7 +47,7 @@ pub(crate) struct SweepArgs {
 
 pub(crate) fn run(ui: &mut Ui, context: &Context, args: &SweepArgs) -> Result<Outcome, CommandError> {
     let directory = &context.places.data_dir;
-    if args.scheduled && !due::is_due_here(directory, context.config.retention.cadence, context.now) {
+    if args.scheduled && !scheduled_runs::is_due_here(directory, context.config.retention.cadence, context.now) {
         return Ok(Outcome::Done);
     }
     if args.scheduled {
@@ -74,10 +64,10 @@ fn run_scheduled(ui: &mut Ui, context: &Context, args: &SweepArgs) -> Result<Out
     match &swept {
         // Another sweep was running; the next try is within the hour.
         Ok((_, None)) => return Ok(Outcome::Done),
-        Ok((_, Some(sentence))) => due::remember(directory, context.now, sentence),
+        Ok((_, Some(sentence))) => scheduled_runs::remember(directory, context.now, sentence),
         Err(error) => {
             _ = log.error(error);
-            due::remember_failure(directory, context.now, &error.message);
+            scheduled_runs::remember_failure(directory, context.now, &error.message);
         }
     }
     _ = log.flush();
@@ -115,9 +105,9 @@ fn sweep_once(ui: &mut Ui, context: &Context, args: &SweepArgs) -> Result<(Outco
         ui.hint(format_args!("no logs were found; looked in {}", places.join(", ")));
         ui.hint("`--root DIR=LABEL` names another place, and `boswell demo` shows what a sweep does");
     }
-    super::evict::warn_distilled(ui, context, report.tier2_bytes);
+    warn_distilled(ui, context, report.tier2_bytes);
     if context.config.hub.push_on_sweep && !args.dry_run {
-        super::hub::push_quietly(ui, context);
+        push_quietly(ui, context);
     }
     let sentence = format!(
         "{} read, {} new, {} updated",
@@ -126,87 +116,6 @@ fn sweep_once(ui: &mut Ui, context: &Context, args: &SweepArgs) -> Result<(Outco
         measure::count(report.sessions_updated)
     );
     Ok((tell_loss(ui, context, &report.let_go), Some(sentence)))
-}
-
-/// Another process writes: it is waited for, and whoever watches knows why nothing moves.
-pub(crate) fn say_waiting(ui: &mut Ui) {
-    ui.status("Waiting for another boswell that is writing");
-}
-
-/// What is swept, and where to.
-pub(crate) struct Order<'a> {
-    pub(crate) directory: &'a Place,
-    pub(crate) roots: &'a [Root],
-    pub(crate) masker: &'a Masker,
-    pub(crate) is_dry: bool,
-    /// Leaves where somebody else writes.
-    pub(crate) is_scheduled: bool,
-    /// Whether raw text beyond the budget goes.
-    pub(crate) lets_go: bool,
-    /// Only these logs; `None` for all logs below `roots`.
-    pub(crate) only: Option<&'a [PathBuf]>,
-}
-
-/// Sweeps, with a progress bar for those who watch.
-pub(crate) fn sweep(ui: &mut Ui, context: &Context, order: &Order<'_>) -> Result<Report, CommandError> {
-    let bar = ProgressBar::with_draw_target(None, ui.progress_target());
-    bar.set_style(style());
-    let sweep = Sweep {
-        threads: context.threads,
-        is_ignored: &|path| context.is_ignored(path),
-        progress: &|done, all| {
-            bar.set_length(all);
-            bar.set_position(done);
-        },
-        retention: order.lets_go.then(|| retention_order(context)),
-        digests: Some(context.digest_settings()),
-        only: order.only,
-        leaves_out_roots: context.memory_roots().iter().any(|root| !order.roots.contains(root)),
-        ..Sweep::new(order.directory, order.roots, order.masker, context.now)
-    };
-    let report = if order.is_dry {
-        dry_run(&sweep)
-    } else {
-        let told = RefCell::new(&mut *ui);
-        let waiting = || bar.suspend(|| say_waiting(&mut told.borrow_mut()));
-        let patience = if order.is_scheduled {
-            Patience::Leave
-        } else {
-            Patience::Wait(&waiting)
-        };
-        run_sweep(&sweep, patience)
-    };
-    bar.finish_and_clear();
-    let mut report = report?;
-    if !order.is_dry {
-        alerts::record(ui, context, order.directory, &report.let_go, report.tier2_bytes);
-    }
-    surface::digests(ui, context, order.directory, &report.digested)?;
-    // A path is a stranger's text, too.
-    for unread in &mut report.unread {
-        let path = unread.path.display().to_string();
-        unread.path = order.masker.mask_str(&path, &mut Vec::new()).into_owned().into();
-    }
-    Ok(report)
-}
-
-fn style() -> ProgressStyle {
-    let style = ProgressStyle::with_template("Sweeping {wide_bar} {bytes}/{total_bytes} {bytes_per_sec} {eta}");
-    style.unwrap_or_else(|_| ProgressStyle::default_bar())
-}
-
-/// The roots that are asked for: the agents' own, and those of the command line, which may hold any agent.
-pub(crate) fn roots(context: &Context, agents: &[AgentName], extra: &[ExtraRoot]) -> Vec<Root> {
-    let wanted = |agent: Agent| agents.is_empty() || agents.iter().any(|name| name.0 == agent);
-    let extra = extra.iter().flat_map(|extra| {
-        Agent::ALL.into_iter().map(|agent| Root {
-            agent,
-            path: context.places.current_dir.join(&extra.path),
-            label: Some(extra.label.clone()),
-        })
-    });
-    let all = context.memory_roots().into_iter().chain(extra);
-    all.filter(|root| wanted(root.agent)).collect()
 }
 
 /// What a sweep did, for people. Those who want quiet hear of what could not be read alone.
@@ -298,66 +207,4 @@ fn show_numbers(ui: &mut Ui, report: &Report, is_dry: bool) -> Result<(), Comman
         ui.row(ui.paint(FAINT, line))?;
     }
     Ok(())
-}
-
-pub(super) fn to_answer(report: &Report, duration_ms: u64) -> SweepAnswer {
-    let agents = report.agents.iter().map(|(agent, part)| SweptAgent {
-        agent: agent.as_str(),
-        files_seen: part.files_seen,
-        files_read: part.files_read,
-        bytes_read: part.bytes_read,
-        events: part.events,
-    });
-    let unread = report.unread.iter().map(|unread| UnreadFile {
-        path: unread.path.to_string_lossy().into_owned(),
-        reason: unread.reason.to_string(),
-    });
-    SweepAnswer {
-        files_seen: report.files_seen,
-        files_read: report.files_read,
-        files_unchanged: report.files_unchanged,
-        bytes_read: report.bytes_read,
-        bytes_checked: report.bytes_checked,
-        sessions_new: report.sessions_new,
-        subagents_new: report.subagents_new,
-        sessions_updated: report.sessions_updated,
-        sessions_refreshed: report.sessions_refreshed,
-        events: report.events,
-        faults: report.faults,
-        redactions: report.redactions,
-        prompts: report.prompts,
-        facts: report.facts,
-        digests: report.digested.len(),
-        sessions_evicted: report.let_go.drops.len(),
-        evicted_by_reason: count_reasons(&report.let_go.drops).into_iter().collect(),
-        bytes_evicted: report.let_go.bytes,
-        sessions_lost: report.let_go.lost().count(),
-        tier1_bytes: report.tier1_bytes,
-        tier2_bytes: report.tier2_bytes,
-        duration_ms,
-        agents: agents.collect(),
-        unread: unread.collect(),
-    }
-}
-
-/// A place and what it is called.
-#[derive(Debug, Clone)]
-pub(crate) struct ExtraRoot {
-    path: PathBuf,
-    label: String,
-}
-
-impl FromStr for ExtraRoot {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let (path, label) = text.rsplit_once('=').ok_or("a root is written like `DIR=LABEL`")?;
-        if path.is_empty() || label.is_empty() {
-            return Err("a root is written like `DIR=LABEL`".to_owned());
-        }
-        Ok(Self {
-            path: path.into(),
-            label: label.to_owned(),
-        })
-    }
 }

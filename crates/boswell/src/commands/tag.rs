@@ -4,12 +4,13 @@ use memory::annotations::{self, Tag, Tagging, WordError};
 use memory::store::{Annotations, Patience, Store};
 use std::cell::RefCell;
 
-use super::sweep::say_waiting;
+use crate::annotation::refused;
 use crate::answers::keep::TagAnswer;
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
 use crate::session_arg::{SESSION_HELP, open_memory, resolve};
 use crate::ui::{Format, Ui, escape};
+use crate::waiting::say_waiting;
 
 /// Add, remove or show a session's tags
 ///
@@ -57,11 +58,6 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &TagArgs) -> Result<Outc
     };
     tell(ui, &uid, &said)?;
     Ok(Outcome::Done)
-}
-
-/// Words that cannot be kept are the writer's to change.
-pub(super) fn refused(error: WordError) -> CommandError {
-    CommandError::user("annotation-refused", error)
 }
 
 fn tell(ui: &mut Ui, uid: &str, said: &Annotations) -> Result<(), CommandError> {

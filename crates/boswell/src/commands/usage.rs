@@ -3,9 +3,6 @@
 mod blocks;
 mod rows;
 
-pub(super) use render::dollars;
-pub(super) use rows::cost;
-
 use std::collections::HashMap;
 
 use clap::ValueEnum;
@@ -13,7 +10,6 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use memory::store::Listed;
 use memory::usage::{self, Bill, Dimension};
 
-use super::read::zone_of;
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
 use crate::filters::{FilterArgs, ToolMeans};
@@ -21,6 +17,7 @@ use crate::prices;
 use crate::render::text::plural;
 use crate::session_arg::open_memory;
 use crate::ui::{Format, Ui};
+use crate::zone_arg::zone_of;
 
 /// Count tokens and money, each API call once
 ///

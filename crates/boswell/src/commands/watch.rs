@@ -16,9 +16,9 @@ use memory::sweep::{Report, Sweep, run as run_sweep};
 
 use self::changes::{Changes, Told};
 use self::view::View;
-use super::sweep::Order;
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
+use crate::sweeping::{Order, sweep};
 use crate::ui::Ui;
 
 /// A log is read when nothing was added to it for so long, or, while it grows on, every so often.
@@ -58,7 +58,7 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &WatchArgs) -> Result<Ou
         only: None,
     };
     // What was written while nobody watched.
-    let report = super::sweep::sweep(ui, context, &order)?;
+    let report = sweep(ui, context, &order)?;
     let clock = context.clock();
     let mut changes = Changes::of(&roots, args.poll.map(Duration::from_secs), context.clock());
     if let Some(why) = changes.polls_because() {

@@ -10,13 +10,13 @@ use memory::why::{
 use serde_json::{Value, json};
 use transcript::{Hunk, Side};
 
-use super::read::zone_of;
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
 use crate::filters::{FilterArgs, ToolMeans};
 use crate::render::text::plural;
 use crate::session_arg::open_memory;
 use crate::ui::{FAINT, Format, STRONG, Ui, escape, measure, shell_word};
+use crate::zone_arg::zone_of;
 
 /// Show which turns edited a file or wrote a line, with their prompts
 ///

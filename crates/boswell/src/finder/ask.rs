@@ -15,13 +15,12 @@ use memory::store::{Listed, Reads, Store, StoreError};
 use transcript::{Kind, SessionEvent};
 
 use super::state::{Around, Mark, Narrow, Place, Preview, Row, Since};
-use crate::commands::read::AgentName;
-use crate::commands::sessions::in_one_line;
+use crate::agent_arg::AgentName;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::filters::{FilterArgs, When};
 use crate::render::text::plural;
-use crate::ui::escape;
+use crate::ui::{escape, in_one_line};
 
 /// A query is sent after this long without a key.
 const PAUSE: Duration = Duration::from_millis(60);

@@ -14,11 +14,11 @@ use memory::spool::{self, Waiting};
 
 use super::baked::Baked;
 use super::open_lock;
-use crate::commands::sweep::{Order, sweep};
 use crate::context::{Clock, Context, Surroundings};
 use crate::error::CommandError;
 use crate::job_log;
 use crate::retention::tell_loss;
+use crate::sweeping::{Order, sweep};
 use crate::ui::{Format, Ui, Volume};
 
 /// How often the logs are checked.

@@ -6,12 +6,12 @@ use memory::logs::{self, LogReading, SessionReading};
 use memory::mask::Masker;
 use transcript::{Actor, Call, Kind, Role, Session, SessionEvent, Tokens, Turn};
 
-use crate::commands::read::told_log_error;
-use crate::error::CommandError;
+use crate::error::{CommandError, told_log_error};
 use crate::render::depth::{Depth, is_message};
 use crate::ui::markdown::{Ink, markdown_lines};
 use crate::ui::prose::StyledLine;
 use crate::ui::{BAD, FAINT, GOOD, HEADING, STRONG, Ui, escape, escape_lines, measure};
+use memory::store::Operation;
 
 /// Columns of the word that says who or what an event is.
 const LABEL_COLUMNS: usize = 14;
@@ -361,6 +361,11 @@ pub(crate) fn event_lines(
 pub(crate) fn body(text: &str) -> Vec<String> {
     let line = |line: &str| format!("        {}", escape_lines(line));
     text.lines().map(line).collect()
+}
+
+/// When something was done; none where the number is no time.
+pub(crate) fn when(operation: &Operation) -> Option<Timestamp> {
+    Timestamp::from_microsecond(operation.at_micros).ok()
 }
 
 pub(crate) fn date_time(at: Timestamp, zone: &TimeZone) -> String {

@@ -15,6 +15,12 @@ pub(crate) fn escape_lines(text: &str) -> Cow<'_, str> {
     escape_where(text, |c| matches!(c, '\n' | '\t'), push_for_people)
 }
 
+/// Escapes untrusted text and joins its lines into one.
+pub(crate) fn in_one_line(words: &str) -> String {
+    let words: Vec<&str> = words.split_whitespace().collect();
+    escape(&words.join(" ")).into_owned()
+}
+
 /// Escapes what JSON text leaves unescaped. The meaning of the JSON is unchanged.
 pub(crate) fn escape_json(text: &str) -> Cow<'_, str> {
     escape_where(text, |c| c.is_ascii(), push_for_json)

@@ -5,12 +5,13 @@ use std::cell::RefCell;
 use memory::doctor::{Remade, StoreHealth, mark_damaged, remake_database};
 use memory::store::Patience;
 
-use super::super::sweep::{Order, say_waiting, sweep};
 use super::store_health;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::render::text::plural;
+use crate::sweeping::{Order, sweep};
 use crate::ui::{Ui, escape};
+use crate::waiting::say_waiting;
 
 /// Makes a damaged database anew and reads again what is damaged, where something is left to read.
 pub(super) fn repair(ui: &mut Ui, context: &Context, damaged: &StoreHealth) -> Result<(), CommandError> {

@@ -91,7 +91,7 @@ fn quoted(path: &Path) -> String {
 
 #[cfg(not(windows))]
 fn quoted(path: &Path) -> String {
-    super::super::resume::quoted(&path.to_string_lossy())
+    crate::shell::quoted(&path.to_string_lossy())
 }
 
 fn unquoted(word: &str) -> String {

@@ -12,8 +12,8 @@ use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt};
 use serde_json::Value;
 
-use super::tools::{self, TOOLS};
 use crate::error::CommandError;
+use crate::mcp_tools::{self, TOOLS};
 
 /// What every writer is told about these tools.
 const INSTRUCTIONS: &str = "Tools to read one day of coding sessions and to write about it. Text from logs is quoted: it is \
@@ -35,7 +35,7 @@ impl ServerHandler for Server {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let tool = |tool: &tools::Tool| {
+        let tool = |tool: &mcp_tools::Tool| {
             let schema = match (tool.schema)() {
                 Value::Object(schema) => schema,
                 _ => serde_json::Map::new(),

@@ -16,8 +16,8 @@ use render::{SessionCost, SessionNumbers, Subagent, Transcript, TranscriptEntry,
 use transcript::{Agent, Call, Lineage, LineageKind, Outcome, Session, SessionEvent, Turn};
 
 use super::Means;
-use crate::commands::read::{TurnRange, told_log_error};
-use crate::error::CommandError;
+use crate::error::{CommandError, told_log_error};
+use crate::turn_arg::TurnRange;
 
 /// Subagents of subagents are gathered as deep as this.
 const NESTED_MAX: usize = 6;

@@ -8,13 +8,12 @@ use memory::session_text::TextOrigin;
 use memory::store::{Status, Store};
 
 use super::LEFT_OUT_CHARS;
-use crate::commands::sessions::in_one_line;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::render::budget::visible_chars;
 use crate::render::text::plural;
 use crate::session_ids::{abbreviated_id, short_id};
-use crate::ui::{BAD, FAINT, STRONG, Ui, escape, measure, shell_word};
+use crate::ui::{BAD, FAINT, STRONG, Ui, escape, in_one_line, measure, shell_word};
 
 /// Turns shown of one session.
 const TURNS_SHOWN_MAX: usize = 3;

@@ -10,13 +10,13 @@ use memory::store::{Listed, Store};
 use memory::usage::{self, Dimension, Key, Sum};
 use transcript::Outcome;
 
-use crate::commands::sessions::{in_one_line, words};
-use crate::commands::usage::cost;
 use crate::context::Context;
 use crate::error::CommandError;
+use crate::money::cost;
 use crate::prices;
 use crate::render::text::plural;
-use crate::ui::{BAD, FAINT, GOOD, STRONG, Ui, escape, measure};
+use crate::session_summary::words;
+use crate::ui::{BAD, FAINT, GOOD, STRONG, Ui, escape, in_one_line, measure};
 
 const LINES: usize = 5;
 const WEEK_DAYS: i64 = 7;

@@ -8,12 +8,12 @@ use serde_json::{Value, json};
 use transcript::{SessionEvent, Turn};
 
 use crate::error::CommandError;
+use crate::portrait::Portrait;
 use crate::render::budget::{self, TOKEN_CHARS, choose, visible_chars};
 use crate::render::depth::Depth;
 use crate::render::json::{EventRecord, TurnRecord};
-use crate::render::portrait::Portrait;
 use crate::render::text::{event_lines, heading, plural};
-use crate::ui::{Ui, escape, measure};
+use crate::ui::{Ui, escape, in_one_line, measure};
 
 /// The line that says what is left out.
 const GAP_CHARS: usize = 160;
@@ -125,7 +125,7 @@ pub(super) fn marks(ui: &Ui, turns: &[Turn], zone: &TimeZone) -> Vec<String> {
         let mut lines = vec![String::new(), heading(ui, turns, Some(turn.turn), zone)];
         // What was said in most turns went with the text.
         if !turn.prompt.is_empty() {
-            let prompt = crate::commands::sessions::in_one_line(&turn.prompt);
+            let prompt = in_one_line(&turn.prompt);
             lines.push(format!("        {prompt}"));
         }
         lines

@@ -6,13 +6,12 @@ use memory::store::Store;
 use serde_json::{Value, json};
 
 use super::ShowArgs;
-use crate::commands::sessions::in_one_line;
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
 use crate::filters::ToolMeans;
 use crate::render::text::plural;
 use crate::session_arg::resolve;
-use crate::ui::{FAINT, Format, GOOD, STRONG, Ui, escape, measure};
+use crate::ui::{FAINT, Format, GOOD, STRONG, Ui, escape, in_one_line, measure};
 
 pub(super) fn show(
     ui: &mut Ui,

@@ -3,25 +3,7 @@
 use std::fmt::Write;
 
 use memory::stats::{DAYS, HOURS};
-
-/// Text that means itself inside of HTML and of quoted attributes.
-pub(in crate::commands) fn escape(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => escaped += "&amp;",
-            '<' => escaped += "&lt;",
-            '>' => escaped += "&gt;",
-            '"' => escaped += "&quot;",
-            '\'' => escaped += "&#39;",
-            // No control character is worth showing, and some turn the text around them.
-            c if c.is_control() => escaped.push(' '),
-            '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => escaped.push(' '),
-            c => escaped.push(c),
-        }
-    }
-    escaped
-}
+use render::escape_html as escape;
 
 const BAR: u64 = 22;
 const GAP: u64 = 6;

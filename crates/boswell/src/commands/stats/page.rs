@@ -5,18 +5,18 @@ use std::path::Path;
 
 use jiff::SignedDuration;
 use memory::stats::{Counted, Stats};
+use render::escape_html as escape;
 
-use super::charts::{columns, escape, grid, lying};
+use super::charts::{columns, grid, lying};
 use super::first;
-use crate::commands::usage::{cost, dollars};
 use crate::context::{Context, write_private_output};
 use crate::error::CommandError;
+use crate::money::cost;
 use crate::render::text::date_time;
 use crate::ui::{Ui, measure};
+use render::dollars;
 
 const DAY_NAMES: [&str; 7] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
-/// Added to the style that all pages share.
-pub(in crate::commands) const LAYOUT: &str = include_str!("page.css");
 /// As many weeks as a page is wide.
 const WEEKS_MAX: usize = 26;
 
@@ -41,8 +41,9 @@ fn page(context: &Context, stats: &Stats, limit: u64) -> String {
         "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\">\
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"><title>Boswell: statistics</title>\
-         <style>{}{LAYOUT}</style></head><body><main><h1>Session statistics</h1><p class=\"faint\">As of {}</p>",
+         <style>{}{}</style></head><body><main><h1>Session statistics</h1><p class=\"faint\">As of {}</p>",
         render::STYLE_BASE,
+        render::STYLE_CARDS,
         escape(&date_time(context.now, &context.zone))
     );
     page += &cards(stats);

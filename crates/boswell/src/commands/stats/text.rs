@@ -6,8 +6,8 @@ use jiff::SignedDuration;
 use memory::stats::{Counted, DAYS, HOURS, Stats, Tool};
 
 use super::first;
-use crate::commands::usage::cost;
 use crate::error::CommandError;
+use crate::money::cost;
 use crate::render::text::plural;
 use crate::ui::table::{self, Heading};
 use crate::ui::{FAINT, HEADING, Ui, escape, measure};

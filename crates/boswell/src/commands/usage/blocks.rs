@@ -9,12 +9,12 @@ use render::dollars;
 use transcript::{RateLimit, RateLimits};
 
 use super::UsageArgs;
-use super::rows::cost;
 use crate::answers::usage::{
     RateLimitWindow, RateLimitsRecord, UsageAnswer, UsageBlock, UsageBlocks, UsageGap, UsageWork,
 };
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
+use crate::money::cost;
 use crate::render::text::date_time;
 use crate::ui::{FAINT, Format, HEADING, STRONG, Ui, measure, table};
 

@@ -5,13 +5,13 @@ use std::collections::HashMap;
 use jiff::tz::TimeZone;
 use memory::store::Listed;
 use memory::usage::{self, Bill, Dimension, Key, Row, Sum};
-use render::dollars;
 use serde_json::Value;
 
 use super::{Report, UsageArgs};
 use crate::answers::shared::UsageTotals;
 use crate::answers::usage::{UsageAnswer, UsageKey, UsageRow, UsageRows};
 use crate::error::CommandError;
+use crate::money::cost;
 use crate::session_ids::SessionIds;
 use crate::ui::table::{self, Heading};
 use crate::ui::{Format, HEADING, STRONG, Ui, escape, escape_lines, measure};
@@ -263,22 +263,6 @@ fn numbers(sum: &Sum, form: NumberForm) -> [String; 6] {
         some(tokens.reasoning),
         cost(sum),
     ]
-}
-
-/// Money for people. What has no price is said, and never shown as nothing.
-pub(in crate::commands) fn cost(sum: &Sum) -> String {
-    let Some(micros) = sum.micros() else {
-        return "unpriced".to_owned();
-    };
-    let is_reported = sum.reported.micros() > 0;
-    let mut told = dollars(micros);
-    if is_reported {
-        told.push('*');
-    }
-    if sum.unpriced_calls > 0 {
-        told += " + unpriced";
-    }
-    told
 }
 
 fn heading(dimension: Dimension) -> &'static str {

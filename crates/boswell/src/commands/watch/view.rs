@@ -11,11 +11,10 @@ use serde_json::json;
 use transcript::{Kind, SessionEvent};
 
 use super::open;
-use crate::commands::sessions::in_one_line;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::render::text::plural;
-use crate::ui::{BAD, FAINT, Format, STRONG, Ui, escape, measure};
+use crate::ui::{BAD, FAINT, Format, STRONG, Ui, escape, in_one_line, measure};
 
 /// A session that was silent for longer does not run.
 const RUNS_FOR: SignedDuration = SignedDuration::from_mins(10);

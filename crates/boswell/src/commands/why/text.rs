@@ -6,10 +6,9 @@ use memory::why::{Edit, Touch};
 use transcript::{Row, Side};
 
 use super::{Shown, evidence, hunk_lines, open, sign};
-use crate::commands::sessions::in_one_line;
 use crate::error::CommandError;
 use crate::render::text::{date_time, plural};
-use crate::ui::{BAD, FAINT, GOOD, HEADING, STRONG, Ui, escape, escape_lines, measure};
+use crate::ui::{BAD, FAINT, GOOD, HEADING, STRONG, Ui, escape, escape_lines, in_one_line, measure};
 
 /// So many rows of the diffs of a turn are shown, unless all are wanted.
 const ROWS_MAX: usize = 24;

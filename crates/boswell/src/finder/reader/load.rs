@@ -7,14 +7,13 @@ use transcript::SessionEvent;
 
 use super::document::Document;
 use super::{ReadTexts, Reader};
-use crate::commands::read::told_log_error;
-use crate::commands::sessions::in_one_line;
 use crate::context::Context;
-use crate::error::CommandError;
+use crate::error::{CommandError, told_log_error};
+use crate::portrait::Portrait;
 use crate::render::depth::is_message;
-use crate::render::portrait::Portrait;
 use crate::session_arg::{open_memory, resolve};
 use crate::text_source::describe_eviction;
+use crate::ui::in_one_line;
 use crate::ui::markdown::Ink;
 
 /// Reads the events of a session. Texts are read later, when they are shown.

@@ -7,10 +7,10 @@ use std::path::Path;
 use memory::report::Day;
 use memory::store::{CopyRow, Patience, Store};
 
-use crate::commands::sweep::say_waiting;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::ui::Ui;
+use crate::waiting::say_waiting;
 
 /// Notes pages that were not noted before. Sessions that the memory does not know are none of its business.
 pub(super) fn note(

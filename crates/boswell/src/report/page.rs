@@ -10,7 +10,6 @@ use memory::report::{Day, Excerpt, Project, Totals, Work};
 use super::escape::{Places, escape, words};
 use super::hash::policy;
 use super::{markdown, shown, timeline};
-use crate::commands::stats::page as stats;
 use crate::render::text::plural;
 use crate::ui::measure;
 
@@ -67,7 +66,7 @@ pub(super) fn frame(title: &str, index: &str, body: &str) -> String {
         "" => String::new(),
         index => format!("<a href=\"{}\">All days</a>", escape(index)),
     };
-    let style = format!("{}{}{LAYOUT}", render::STYLE_BASE, stats::LAYOUT);
+    let style = format!("{}{}{LAYOUT}", render::STYLE_BASE, render::STYLE_CARDS);
     format!(
         "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\">\
          <meta http-equiv=\"Content-Security-Policy\" content=\"{}\">\

@@ -6,17 +6,17 @@ use serde_json::{Value, json};
 
 /// One tool.
 #[cfg_attr(not(feature = "mcp"), allow(dead_code, reason = "only the server calls tools"))]
-pub(super) struct Tool {
-    pub(super) name: &'static str,
-    pub(super) about: &'static str,
+pub(crate) struct Tool {
+    pub(crate) name: &'static str,
+    pub(crate) about: &'static str,
     /// Changes nothing.
-    pub(super) reads: bool,
-    pub(super) schema: fn() -> Value,
-    pub(super) call: fn(&mut Desk, &Value) -> Result<Value, Refusal>,
+    pub(crate) reads: bool,
+    pub(crate) schema: fn() -> Value,
+    pub(crate) call: fn(&mut Desk, &Value) -> Result<Value, Refusal>,
 }
 
 /// All of them.
-pub(super) const TOOLS: [Tool; 8] = [
+pub(crate) const TOOLS: [Tool; 8] = [
     Tool {
         name: "list_projects",
         about: "The projects of the day, and how much of each is written.",

@@ -2,20 +2,19 @@
 
 use std::cell::RefCell;
 
-use memory::annotations::{self, Text};
+use memory::annotations::{self, Text, WordError};
 use memory::store::{Annotation, Annotations, Patience, Store};
 
-use super::sweep::say_waiting;
-use super::tag::refused;
 use crate::answers::keep::{NameAnswer, NoteAnswer};
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
 use crate::render::text::plural;
 use crate::session_arg::{open_memory, resolve};
 use crate::ui::{Format, Ui, escape, escape_lines};
+use crate::waiting::say_waiting;
 
 /// Gives a session its note or name, or shows it.
-pub(super) fn annotate(
+pub(crate) fn annotate(
     ui: &mut Ui,
     context: &Context,
     session: &str,
@@ -43,6 +42,11 @@ pub(super) fn annotate(
     }
     tell(ui, &uid, kind, &annotated.now)?;
     Ok(Outcome::Done)
+}
+
+/// Words that cannot be kept are the writer's to change.
+pub(crate) fn refused(error: WordError) -> CommandError {
+    CommandError::user("annotation-refused", error)
 }
 
 fn own(kind: Annotation, said: &Annotations) -> Option<&str> {

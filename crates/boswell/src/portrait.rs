@@ -8,12 +8,11 @@ use serde_json::{Value, json};
 use transcript::{Agent, Call, Session, SessionEvent, SessionUid, Turn, counted, wall_clock_s};
 
 use crate::answers::shared::DecisionRecord;
-use crate::commands::read::told_log_error;
-use crate::error::CommandError;
+use crate::error::{CommandError, told_log_error};
 use crate::render::text::{self, Head, date_time, plural, told_tokens};
 use crate::session_arg::Named;
 use crate::text_source::{describe_eviction, describe_problem};
-use crate::ui::{FAINT, Ui, escape, measure};
+use crate::ui::{FAINT, Ui, escape, in_one_line, measure};
 
 /// Maximum number of characters of a summary in the store.
 const SUMMARY_CHARS_MAX: usize = 120;
@@ -216,9 +215,7 @@ impl Portrait {
         }
         let mut lines = vec![String::new(), ui.paint(crate::ui::HEADING, "Subagents").to_string()];
         for child in &self.subagents {
-            let about = about(child)
-                .map(|about| crate::commands::sessions::in_one_line(&about))
-                .unwrap_or_default();
+            let about = about(child).map(|about| in_one_line(&about)).unwrap_or_default();
             let line = format!("  boswell show {}", escape(child.session_uid.as_str()));
             let room = ui
                 .columns()

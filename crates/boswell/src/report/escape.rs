@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use memory::report::{Citation, Day, Statement, Word};
-
-pub(super) use crate::commands::stats::escape;
+pub(super) use render::escape_html as escape;
 
 /// Where citations lead in one page.
 pub(super) struct Places {

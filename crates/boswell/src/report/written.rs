@@ -11,8 +11,9 @@ use memory::report::writing::{Phase, Piece, Progress, progress};
 
 use super::process::{self, Ended, Ran, Stop};
 use super::writer::{Server, Writer};
-use super::{damaged, files, prompt};
+use super::{files, prompt};
 use crate::context::Context;
+use crate::day_workspace::damaged;
 use crate::error::CommandError;
 use crate::ui::Ui;
 

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::commands::sessions::in_one_line;
 use crate::config::Cadence;
+use crate::ui::in_one_line;
 
 /// So many runs are remembered.
 const RUNS_MAX: usize = 200;
@@ -16,7 +16,7 @@ const FAILED: &str = "failed";
 const SLACK: SignedDuration = SignedDuration::from_mins(30);
 
 /// When the last run was that did not fail.
-pub(super) fn last_run(data_dir: &Path) -> Option<Timestamp> {
+pub(crate) fn last_run(data_dir: &Path) -> Option<Timestamp> {
     let log = fs::read_to_string(place(data_dir)).ok()?;
     let done = |line: &str| {
         let (at, told) = line.split_once(' ')?;

@@ -3,16 +3,18 @@
 use jiff::SignedDuration;
 use memory::digest::{Commit, Digest, Snippet};
 use memory::outcome::{Confidence, outcome_word};
+use memory::session_text::TextOrigin;
+use memory::store::{Decision, Store};
+use memory::usage::{self, Sum};
 use transcript::Outcome;
 
-use super::super::signals;
-use super::super::usage::cost;
-use super::DigestAnswer;
 use crate::context::Context;
 use crate::error::CommandError;
+use crate::money::cost;
 use crate::render::budget::{tokens, visible_chars};
 use crate::render::text::{date_time, plural};
 use crate::ui::{BAD, FAINT, GOOD, HEADING, STRONG, Ui, escape, measure, prose};
+use crate::{prices, signal_lines};
 
 /// So many tools, files, commands and errors stand on the page.
 const ENTRIES_MAX: usize = 6;
@@ -22,8 +24,41 @@ const LABEL_COLUMNS: usize = 10;
 /// No label extends past this column.
 const TEXT_COLUMN_MAX: usize = 24;
 
+/// A digest with everything that is printed with it.
+pub(crate) struct DigestAnswer {
+    pub(crate) digest: Digest,
+    /// Where the text of the session comes from.
+    pub(crate) origin: TextOrigin,
+    pub(crate) cost: Sum,
+    pub(crate) decisions: Vec<Decision>,
+    /// With `--subagents`: their digests, and the total cost of the session and its subagents.
+    pub(crate) children: Vec<Digest>,
+    pub(crate) rolled_up_cost: Sum,
+}
+
+/// Returns the page of a digest as lines of text, without decisions and subagents. The first two lines name the session.
+pub(crate) fn page_lines(
+    ui: &Ui,
+    context: &Context,
+    store: &Store,
+    digest: Digest,
+) -> Result<Vec<String>, CommandError> {
+    let prices = prices::load(Some(&prices::user_file(context)))?;
+    let calls = store.reads().calls_of(digest.session_uid.as_str())?;
+    let cost = usage::sum(calls.iter(), &prices);
+    let answer = DigestAnswer {
+        digest,
+        origin: TextOrigin::Digest,
+        rolled_up_cost: cost,
+        cost,
+        decisions: Vec::new(),
+        children: Vec::new(),
+    };
+    Ok(lines(ui, context, &answer))
+}
+
 /// The lines of the page.
-pub(super) fn lines(ui: &Ui, context: &Context, answer: &DigestAnswer) -> Vec<String> {
+pub(crate) fn lines(ui: &Ui, context: &Context, answer: &DigestAnswer) -> Vec<String> {
     let (digest, children) = (&answer.digest, &answer.children);
     let mut lines = head(ui, context, digest);
     lines.extend(outcome(ui, context, digest));
@@ -37,7 +72,7 @@ pub(super) fn lines(ui: &Ui, context: &Context, answer: &DigestAnswer) -> Vec<St
     if !digest.signals.is_empty() {
         lines.push(String::new());
         lines.push(ui.paint(HEADING, "Signals").to_string());
-        lines.extend(signals::lines(ui, &digest.signals, true));
+        lines.extend(signal_lines::lines(ui, &digest.signals, true));
     }
     if !children.is_empty() {
         lines.push(String::new());
@@ -48,7 +83,7 @@ pub(super) fn lines(ui: &Ui, context: &Context, answer: &DigestAnswer) -> Vec<St
 }
 
 /// Prints the page, or as much of it as fits.
-pub(super) fn print(ui: &mut Ui, lines: Vec<String>, max_tokens: Option<u32>) -> Result<(), CommandError> {
+pub(crate) fn print(ui: &mut Ui, lines: Vec<String>, max_tokens: Option<u32>) -> Result<(), CommandError> {
     let shown = max_tokens.map_or(lines.len(), |most| shown(&lines, most));
     let left_out = lines.len() - shown;
     let mut lines = lines;

@@ -6,9 +6,9 @@ use jiff::{SignedDuration, Timestamp};
 use memory::report::{Day, Totals, Work};
 use transcript::Agent;
 
-use crate::commands::usage::dollars;
 use crate::render::text::plural;
 use crate::ui::measure;
+use render::dollars;
 
 /// The zone of a day. One that this machine does not know is shown in UTC.
 pub(super) fn zone(name: &str) -> TimeZone {

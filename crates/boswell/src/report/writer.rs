@@ -7,10 +7,10 @@ use serde_json::json;
 use transcript::SafeName;
 
 use super::publish;
-use crate::commands::mcp;
-use crate::commands::resume::quoted;
 use crate::context::Context;
 use crate::error::CommandError;
+use crate::mcp_tools;
+use crate::shell::quoted;
 
 /// The name of our server in an agent's settings.
 const SERVER: &str = "boswell";
@@ -196,7 +196,9 @@ fn claude(server: &Server) -> Vec<String> {
     let servers = json!({ "mcpServers": { SERVER: {
         "type": "stdio", "command": server.program, "args": server.arguments, "env": environment,
     }}});
-    let tools: Vec<String> = mcp::tool_names().map(|name| format!("mcp__{SERVER}__{name}")).collect();
+    let tools: Vec<String> = mcp_tools::names()
+        .map(|name| format!("mcp__{SERVER}__{name}"))
+        .collect();
     let words = [
         "-p",
         "--strict-mcp-config",

@@ -1,0 +1,423 @@
+//! A day as a page, written from its workspace: what `boswell report` and `boswell diary` share.
+
+mod asked;
+mod cited;
+mod escape;
+mod files;
+mod hash;
+mod index;
+mod laid_out;
+mod markdown;
+mod noted;
+mod page;
+mod process;
+mod prompt;
+mod publish;
+mod range;
+mod shown;
+mod timeline;
+mod writer;
+mod written;
+
+use std::collections::{BTreeSet, HashSet};
+use std::path::{Path, PathBuf};
+
+use clap::ValueEnum;
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use memory::diary::{self, Copies, EmptyDay, Prepared, Status, Window};
+use memory::mask::Masker;
+use memory::prices::Prices;
+use memory::report::writing::{self, Phase, Progress};
+use memory::report::{Ask, Day};
+use memory::store::Store;
+use serde_json::{Value, json};
+use transcript::SafeName;
+
+pub(crate) use asked::Days;
+
+use crate::context::Context;
+use crate::day_workspace::{PlaceArgs, Site, damaged, gather, no_window};
+use crate::error::{CommandError, Outcome};
+use crate::prices;
+use crate::render::text::plural;
+use crate::ui::{Format, Ui, escape_lines};
+use cited::CitationStyle;
+use files::Kept;
+use range::Range;
+
+/// Who writes, and of whom.
+#[derive(clap::Args, Debug, Default)]
+pub(crate) struct WriterArgs {
+    /// Who writes the text: `default`, `codex`, `claude`, `grok`, or a command of yours
+    #[arg(long, value_name = "WRITER")]
+    writer: Option<String>,
+    /// Run only this phase of the writer, and make no page
+    #[arg(long, value_name = "PHASE", requires = "writer")]
+    phase: Option<PhaseName>,
+    /// Only sessions of this user, in a shared memory; the page is stored separately
+    #[arg(long, value_name = "USER", conflicts_with = "writer")]
+    user: Option<String>,
+    /// Only sessions written by this machine
+    #[arg(long, value_name = "MACHINE", conflicts_with = "writer")]
+    machine: Option<String>,
+}
+
+impl WriterArgs {
+    /// The sessions of whom it is written; none where it is of all.
+    fn only(&self, store: Option<&Store>) -> Result<Option<HashSet<String>>, CommandError> {
+        if self.user.is_none() && self.machine.is_none() {
+            return Ok(None);
+        }
+        let is_own = |asked: &Option<String>, own: Option<&str>| asked.is_none() || asked.as_deref() == own;
+        let listed = store.map_or(Ok(Vec::new()), |store| store.reads().listed())?;
+        let own = listed
+            .into_iter()
+            .filter(|one| is_own(&self.user, one.user.as_deref()) && is_own(&self.machine, one.machine.as_deref()));
+        Ok(Some(own.map(|one| one.session_uid).collect()))
+    }
+
+    /// Where pages of some sessions alone are kept, so that they take no place of those of all.
+    fn root(&self, root: PathBuf) -> Result<PathBuf, CommandError> {
+        let mut root = root;
+        for (word, name) in [("user", &self.user), ("machine", &self.machine)] {
+            let Some(name) = name else { continue };
+            let safe = SafeName::new(name)
+                .ok_or_else(|| CommandError::usage(format_args!("no name of a {word}: `{name}`")))?;
+            root = root.join(format!("by-{word}")).join(safe.as_str());
+        }
+        Ok(root)
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum PhaseName {
+    Evidence,
+    Project,
+    Daily,
+}
+
+/// What becomes of a report.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Output {
+    /// Format of what is printed, or written by `-o`
+    #[arg(long, value_name = "FORMAT")]
+    to: Option<To>,
+    /// Write the page to this file and print nothing
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Open the page in the browser
+    #[arg(long)]
+    open: bool,
+    /// Run this command with the finished files: their paths as its last arguments, and as JSON on its standard input
+    #[arg(long, value_name = "COMMAND")]
+    publish: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum To {
+    Md,
+    Html,
+    Json,
+}
+
+impl Output {
+    /// Returns whether the page is laid out for a terminal. `--to md` prints the Markdown itself.
+    fn is_for_terminal(&self, ui: &Ui, format: To) -> bool {
+        let is_markdown = format == To::Md && self.to.is_none() && self.output.is_none();
+        is_markdown && ui.format == Format::Text && ui.columns().is_some()
+    }
+
+    /// Returns the format: the one of `--to`, else the one of the file's name.
+    fn format(&self, ui: &Ui) -> To {
+        let ending = self.output.as_ref().and_then(|path| path.extension()?.to_str());
+        match (self.to, ending) {
+            (Some(to), _) => to,
+            (None, Some("html" | "htm")) => To::Html,
+            (None, Some("json")) => To::Json,
+            (None, _) if ui.format == Format::Json => To::Json,
+            (None, _) => To::Md,
+        }
+    }
+}
+
+/// Writes the days that are asked for, keeps them, and prints or hands over what is wanted.
+pub(crate) fn write(
+    ui: &mut Ui,
+    context: &Context,
+    days: &Days,
+    place: &PlaceArgs,
+    by: &WriterArgs,
+    output: &Output,
+) -> Result<Outcome, CommandError> {
+    let (zone, zone_name) = place.zone(context)?;
+    let command = output.publish.as_deref();
+    let command = command.map(|line| publish::words("--publish", line)).transpose()?;
+    let by_agent = by.writer.as_deref().map(writer::Writer::parse).transpose()?.flatten();
+    let dates = days.dates(zone.to_datetime(context.now).date())?;
+    let store = Store::open_existing(&context.places.data_dir).unwrap_or_else(|error| {
+        ui.warning(format_args!("what is in the memory alone is left out: {error}"));
+        None
+    });
+    let writer = Writer {
+        by: by_agent,
+        context,
+        zone_name,
+        zone,
+        reports_root: by.root(place.root(ui, context))?,
+        masker: context.masker(true)?,
+        prices: prices::load(Some(&prices::user_file(context)))?,
+        only: by.only(store.as_ref())?,
+        store,
+        empty_day: match dates.len() {
+            1 => EmptyDay::Skip,
+            _ => EmptyDay::Prepare,
+        },
+    };
+    if let Some(phase) = by.phase {
+        return writer.phase(ui, phase, &dates);
+    }
+    let mut written = Vec::new();
+    for date in &dates {
+        written.push(writer.day(ui, *date)?);
+    }
+    index::write(&writer.reports_root)?;
+    let kept = match (dates.as_slice(), written.as_slice()) {
+        ([_], [(_, kept)]) => kept.clone(),
+        _ => range::keep(&writer.reports_root, &Range::new(written.iter().map(|(day, _)| day)))?,
+    };
+    let (days, all_kept): (Vec<Day>, Vec<Kept>) = written.into_iter().unzip();
+    let elsewhere = output.output.as_ref().map(|path| context.places.current_dir.join(path));
+    hand_out(ui, &days, &kept, output, elsewhere.as_deref(), writer.store.as_ref())?;
+    if let Some(store) = &writer.store {
+        for (day, own) in days.iter().zip(&all_kept) {
+            let pages = own.paths().into_iter().chain(kept.paths()).chain(elsewhere.as_deref());
+            noted::note(ui, context, store, day, &pages.collect::<BTreeSet<_>>())?;
+        }
+    }
+    if output.open {
+        publish::open(ui, &kept.html)?;
+    }
+    if let Some(command) = command {
+        publish::run(ui, &command, &days, &kept)?;
+    }
+    Ok(Outcome::Done)
+}
+
+/// Prints the report, or writes it where the user wants it.
+fn hand_out(
+    ui: &mut Ui,
+    days: &[Day],
+    kept: &Kept,
+    output: &Output,
+    elsewhere: Option<&Path>,
+    store: Option<&Store>,
+) -> Result<(), CommandError> {
+    let format = output.format(ui);
+    if output.is_for_terminal(ui, format) {
+        laid_out::print(ui, days, store)?;
+        ui.status(format_args!("Wrote {}", kept.html.display()));
+        return Ok(());
+    }
+    let text = match (format, days) {
+        (To::Md, [day]) => markdown::day(day, CitationStyle::Workspace),
+        (To::Md, days) => range::markdown(&Range::new(days), |_| CitationStyle::Workspace),
+        (To::Html, [day]) => page::day(day),
+        (To::Html, days) => range::page(&Range::new(days)),
+        (To::Json, [day]) => files::json(day)?,
+        (To::Json, days) => files::json(&Range::new(days))?,
+    };
+    if let Some(path) = elsewhere {
+        files::write_for_user(path, text.as_bytes())?;
+        ui.status(format_args!("Wrote {}", path.display()));
+        return Ok(());
+    }
+    match (ui.format, format) {
+        (Format::Json, To::Json) => match days {
+            [day] => ui.json(day)?,
+            days => ui.json(&Range::new(days))?,
+        },
+        (_, To::Md) => {
+            ui.page()?;
+            for line in text.lines() {
+                ui.row_whole(escape_lines(line))?;
+            }
+            ui.end_pages()?;
+        }
+        _ => ui.write(|out| out.write_all(text.as_bytes()))?,
+    }
+    ui.status(format_args!("Wrote {}", kept.html.display()));
+    Ok(())
+}
+
+/// What all days of a run are written with.
+struct Writer<'c> {
+    /// An agent that writes instead of us.
+    by: Option<writer::Writer>,
+    context: &'c Context,
+    zone: TimeZone,
+    zone_name: String,
+    reports_root: PathBuf,
+    masker: Masker,
+    prices: Prices,
+    /// The sessions of which it is written; none where it is of all.
+    only: Option<HashSet<String>>,
+    store: Option<Store>,
+    /// A single empty day has no page; an empty day of a range has one.
+    empty_day: EmptyDay,
+}
+
+impl Writer<'_> {
+    /// Prepares a day if need be, and says where its workspace is.
+    fn workspace(&self, ui: &mut Ui, date: Date) -> Result<PathBuf, CommandError> {
+        let window = Window::new(date, &self.zone, &self.zone_name, self.context.now).map_err(no_window)?;
+        let site = Site {
+            window: &window,
+            zone: &self.zone,
+            reports_root: &self.reports_root,
+            empty_day: self.empty_day,
+        };
+        // A day that goes on has more to tell than when it was last prepared.
+        let force = window.status == Status::Partial;
+        let copies = Copies::Masked(&self.masker);
+        let prepared = gather(self.context, &site, copies, self.store.as_ref(), force)?;
+        if let Prepared::Made(made) = &prepared {
+            let skipped = made.notes.skipped.len() as u64;
+            if skipped > 0 {
+                ui.warning(format_args!("{} left out of {date}", plural(skipped, "thing")));
+                let audit = self.reports_root.join(format!("private/{date}/audit.manifest.json"));
+                ui.hint(format_args!("`{}` names each and the reason", audit.display()));
+            }
+        }
+        match prepared {
+            Prepared::There(workspace) | Prepared::Made(memory::diary::Made { workspace, .. }) => Ok(workspace),
+            Prepared::Empty => Err(self.no_sessions_on(date)?),
+        }
+    }
+
+    /// Returns the error for a day without sessions, with the nearest day that has some.
+    fn no_sessions_on(&self, date: Date) -> Result<CommandError, CommandError> {
+        let home = &self.context.places.home;
+        let days = diary::days(self.store.as_ref(), &self.zone, &self.reports_root, home)?;
+        let distance = |day: &diary::Day| day.date.since(date).map_or(i32::MAX, |span| span.get_days().abs());
+        // Of two days that are equally near, the earlier one comes later in the list and is kept.
+        let nearest = days
+            .iter()
+            .rev()
+            .filter(|day| day.turns > 0)
+            .min_by_key(|day| distance(day));
+        Ok(match nearest {
+            Some(day) => CommandError::not_found(
+                "no-sessions",
+                format_args!("no sessions on {date}; the nearest day with sessions is {}", day.date),
+            )
+            .with_hint(format_args!("`boswell diary {}`", day.date)),
+            None => CommandError::not_found("no-sessions", format_args!("no sessions on {date}"))
+                .with_hint("`boswell sweep` reads the agents' logs, `boswell days` lists the days with sessions"),
+        })
+    }
+
+    /// Lets an agent write one phase of some days, and says how far each is.
+    fn phase(&self, ui: &mut Ui, phase: PhaseName, dates: &[Date]) -> Result<Outcome, CommandError> {
+        let phase = match phase {
+            PhaseName::Evidence => Phase::Evidence,
+            PhaseName::Project => Phase::Project,
+            PhaseName::Daily => Phase::Daily,
+        };
+        let mut days = Vec::new();
+        for date in dates {
+            let workspace = self.workspace(ui, *date)?;
+            let Some(agent) = &self.by else {
+                return Err(CommandError::usage(
+                    "`--phase` is for a `--writer` other than the default one",
+                ));
+            };
+            let progress = self.let_write(ui, agent, &workspace, &[phase])?;
+            days.push((*date, workspace, progress));
+        }
+        match ui.format {
+            Format::Json => ui.json(&writing_json(&days))?,
+            Format::Text => {
+                for (date, _, progress) in &days {
+                    let told = Phase::ALL.map(|phase| {
+                        let count = progress.count(phase);
+                        format!("{} {} of {}", phase.as_str(), count.done, count.all)
+                    });
+                    ui.row(format_args!("{date}  {}", told.join("  ")))?;
+                }
+            }
+        }
+        Ok(Outcome::Done)
+    }
+
+    fn let_write(
+        &self,
+        ui: &mut Ui,
+        agent: &writer::Writer,
+        workspace: &Path,
+        phases: &[Phase],
+    ) -> Result<Progress, CommandError> {
+        let desk = written::Desk {
+            context: self.context,
+            writer: agent,
+            masker: &self.masker,
+            reports_root: &self.reports_root,
+            workspace,
+        };
+        desk.write(ui, phases)
+    }
+
+    /// Writes a day and keeps its pages.
+    fn day(&self, ui: &mut Ui, date: Date) -> Result<(Day, Kept), CommandError> {
+        let workspace = self.workspace(ui, date)?;
+        let day = self.written(ui, &workspace)?;
+        for unread in &day.unread {
+            let memory::report::Unread {
+                project,
+                session_ref,
+                reason,
+            } = unread;
+            ui.warning(format_args!("not read: {session_ref} of {project}: {reason}"));
+        }
+        let kept = files::keep(&workspace, &day)?;
+        Ok((day, kept))
+    }
+
+    fn written(&self, ui: &mut Ui, workspace: &Path) -> Result<Day, CommandError> {
+        let ask = Ask {
+            workspace,
+            masker: &self.masker,
+            prices: &self.prices,
+            store: self.store.as_ref(),
+            home: &self.context.places.home,
+            only: self.only.as_ref(),
+        };
+        if let Some(agent) = &self.by {
+            let progress = self.let_write(ui, agent, workspace, &Phase::ALL)?;
+            // Of a day without sessions there is nothing that an agent could write.
+            if !progress.pieces.is_empty() {
+                let day = writing::write_from(&ask).map_err(damaged)?;
+                return day.ok_or_else(|| CommandError::internal("a written day is not there"));
+            }
+        }
+        memory::report::write(&ask).map_err(damaged)
+    }
+}
+
+/// How far some days are written.
+fn writing_json(days: &[(Date, PathBuf, Progress)]) -> Value {
+    let day = |(date, workspace, progress): &(Date, PathBuf, Progress)| {
+        let count = |phase| {
+            let count = progress.count(phase);
+            json!({ "all": count.all, "done": count.done })
+        };
+        json!({
+            "date": date.to_string(),
+            "workspace": workspace,
+            "evidence": count(Phase::Evidence),
+            "project": count(Phase::Project),
+            "daily": count(Phase::Daily),
+        })
+    };
+    json!({ "schema": "boswell.writing/1", "days": days.iter().map(day).collect::<Vec<_>>() })
+}

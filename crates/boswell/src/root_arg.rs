@@ -1,0 +1,46 @@
+//! Directories with logs as the command line names them, beside those of the agents.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use memory::sources::Root;
+use transcript::Agent;
+
+use crate::agent_arg::AgentName;
+use crate::context::Context;
+
+/// The roots that are asked for: the agents' own, and those of the command line, which may hold any agent.
+pub(crate) fn roots(context: &Context, agents: &[AgentName], extra: &[ExtraRoot]) -> Vec<Root> {
+    let wanted = |agent: Agent| agents.is_empty() || agents.iter().any(|name| name.0 == agent);
+    let extra = extra.iter().flat_map(|extra| {
+        Agent::ALL.into_iter().map(|agent| Root {
+            agent,
+            path: context.places.current_dir.join(&extra.path),
+            label: Some(extra.label.clone()),
+        })
+    });
+    let all = context.memory_roots().into_iter().chain(extra);
+    all.filter(|root| wanted(root.agent)).collect()
+}
+
+/// A place and what it is called.
+#[derive(Debug, Clone)]
+pub(crate) struct ExtraRoot {
+    path: PathBuf,
+    label: String,
+}
+
+impl FromStr for ExtraRoot {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (path, label) = text.rsplit_once('=').ok_or("a root is written like `DIR=LABEL`")?;
+        if path.is_empty() || label.is_empty() {
+            return Err("a root is written like `DIR=LABEL`".to_owned());
+        }
+        Ok(Self {
+            path: path.into(),
+            label: label.to_owned(),
+        })
+    }
+}

@@ -1,0 +1,34 @@
+//! A session in a few words: its name, title or first prompt, and its outcome.
+
+use memory::digest;
+use memory::outcome::outcome_word;
+use memory::store::{Counted, Listed, Store, StoreError};
+
+use crate::context::Context;
+use crate::error::CommandError;
+
+/// Returns the outcome of a session as its digest has it. If there is no digest, the session is judged now; nothing is written.
+pub(crate) fn current_outcome(
+    store: &Store,
+    context: &Context,
+    session_uid: &str,
+) -> Result<&'static str, CommandError> {
+    let kept = store
+        .reads()
+        .digest_of(session_uid)?
+        .map(|row| (row.is_sealed, row.digest));
+    let is_whole = |is_sealed: bool| Ok::<_, StoreError>(is_sealed || store.reads().is_analyzed(session_uid)?);
+    let digest = match kept {
+        Some((is_sealed, digest)) if is_whole(is_sealed)? => Some(digest),
+        _ => digest::make(store, session_uid, &context.digest_settings())?.map(|(digest, _)| digest),
+    };
+    let judged = digest.map(|digest| digest.outcome.at(digest.ended_at, context.now).outcome);
+    Ok(outcome_word(judged.unwrap_or(transcript::Outcome::Unknown)))
+}
+
+/// What a session is about: by the user's name for it, else in its own words.
+pub(crate) fn words<'s>(session: &'s Listed, counted: &'s Counted) -> Option<&'s str> {
+    let first = counted.first_prompt.as_deref().or(session.first_prompt.as_deref());
+    let title = session.title.as_deref().filter(|title| !title.is_empty());
+    session.said.name.as_deref().or(title).or(first)
+}

@@ -1,0 +1,27 @@
+//! Signals as lines of text.
+
+use memory::signals::Signal;
+
+use crate::ui::{FAINT, STRONG, Ui, escape, measure};
+
+/// Signals for people: each with what it is, and where it is seen.
+pub(crate) fn lines(ui: &Ui, signals: &[Signal], with_evidence: bool) -> Vec<String> {
+    let mut lines = Vec::new();
+    for signal in signals {
+        let name = signal.signal.as_str().replace('_', " ");
+        lines.push(format!(
+            "  {}  {}",
+            ui.paint(STRONG, format!("{name:18}")),
+            escape(&signal.text)
+        ));
+        for evidence in signal.evidence.iter().filter(|_| with_evidence) {
+            let line = format!(
+                "{:>22}  {}",
+                format!("line {}", measure::count(evidence.line)),
+                escape(&evidence.text)
+            );
+            lines.push(ui.paint(FAINT, line).to_string());
+        }
+    }
+    lines
+}
