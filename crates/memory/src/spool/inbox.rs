@@ -14,7 +14,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::{ASIDE, FOLDER, Note, NoteFault, Waiting, count_lost, waiting};
 use crate::sources;
 use crate::store::{Fact, Patience, Store, StoreError};
-use crate::sweep::{Report, Sweep, told};
+use crate::sweep::{Report, Sweep, describe_sweep};
 
 /// How long another process may still be writing a note.
 const WRITING_FOR: SignedDuration = SignedDuration::from_hours(1);
@@ -181,7 +181,7 @@ fn write_facts(
             facts: added,
             ..report.clone()
         };
-        Ok((added, told(&after, 0, &report.let_go)))
+        Ok((added, describe_sweep(&after, 0, &report.let_go)))
     })
 }
 

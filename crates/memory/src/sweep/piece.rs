@@ -1,4 +1,4 @@
-//! What workers hand to the writer: pieces of sessions that can each be committed alone.
+//! Pieces of sessions that workers send to the writer. Each can be committed on its own.
 
 use transcript::{Agent, Delta, PartKind};
 
@@ -7,90 +7,90 @@ use crate::search::{Form, Marks};
 use crate::sources::Unread;
 use crate::store::{Cursor, Extent, FreshDigest, FreshPages, PackedState, PackedTail, Store};
 
-/// Raw bytes after which a piece is handed over: a bound on memory, and on work lost by a crash.
+/// Raw bytes after which a piece is sent. This limits memory and the work lost in a crash.
 pub(super) const PIECE_BYTES: u64 = 8 << 20;
 
-/// What a worker hands over.
+/// A message from a worker to the writer.
 #[expect(
     clippy::large_enum_variant,
     reason = "failures are rare, and pieces move through a short queue"
 )]
 pub(super) enum Output {
     Piece(Piece),
-    /// A file next to the log, or another copy of it, could not be read. The session itself is still read.
+    /// A file next to the log, or another copy of the log, could not be read. The session itself is still read.
     Failed(Unread),
-    /// The session could not be read to its end.
+    /// The session could not be read to its end because of an error.
     Aborted(String, Unread),
-    /// No time was left for this session, or for the rest of it.
+    /// The session, or the rest of it, is left to a later sweep because the time is over.
     Left(String),
-    /// Nothing more comes of this session.
+    /// The worker is done with this session.
     Ended(String),
 }
 
-/// What of the store goes before a piece is added.
+/// What the writer deletes from the store before it adds a piece.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Replaces {
     Nothing,
-    /// What the store has of the part.
+    /// The stored rows and frames of the part.
     Part,
-    /// Everything it has under the uid.
+    /// Everything stored under the uid.
     All,
 }
 
 /// New lines of one part, or a companion, ready to be committed.
 pub(super) struct Piece {
     pub(super) agent: Agent,
-    /// The session it belongs to.
+    /// The session that the piece belongs to.
     pub(super) uid: String,
-    /// Under which uid it is kept: a stand-in's, while the session is made anew.
+    /// The uid under which it is stored. While a session is rebuilt, this is the uid of its stand-in.
     pub(super) into: String,
     pub(super) replaces: Replaces,
-    /// Set on the last piece of a session that was made anew: it takes its place.
+    /// Set on the last piece of a rebuilt session: the stand-in replaces the session.
     pub(super) promotes: Option<Promotion>,
     pub(super) part: String,
     pub(super) kind: PartKind,
-    /// How far all parts of the session were read when this piece was made: the store must still say so, since what the
-    /// reader remembers is of all of them.
+    /// The cursors of all parts when this piece was made. The writer drops the piece if the store has others by now,
+    /// because the reader's state covers all parts.
     pub(super) base: Vec<Cursor>,
-    /// How far it is read now; none while the session is made anew.
+    /// How far the part is read with this piece; `None` while the session is rebuilt.
     pub(super) cursor: Option<Cursor>,
-    /// Cursors that are put as they are: of copies, and of all parts where the session was made anew.
+    /// Cursors that are stored unchanged: those of copies, and those of all parts if the session was rebuilt.
     pub(super) others: Vec<Cursor>,
     pub(super) frames: Vec<Frame>,
-    /// None where the part's lines stay where they are.
+    /// The lines that do not fill a frame; `None` if the stored lines of the part stay.
     pub(super) tail: Option<PackedTail>,
     pub(super) tail_marks: Marks,
-    /// What is kept beside frames that stay where they are.
+    /// Search data for stored frames that stay, by frame number.
     pub(super) marks: Vec<(i64, Marks)>,
     pub(super) delta: Delta,
-    /// How many events it brings.
+    /// Number of events in the piece.
     pub(super) events: u64,
-    /// Those events, where no others come before them; else they are in the delta.
+    /// These events as pages if they are the first of the session. Otherwise they are in the delta.
     pub(super) pages: Option<FreshPages>,
-    /// The digest, where the piece has all of the session and nothing more is expected of it.
+    /// The digest if the piece contains the whole session.
     pub(super) digest: Option<FreshDigest>,
-    /// What the reader remembers; none while the session is made anew and this is not its last piece.
+    /// The reader's state; `None` while the session is rebuilt, except in the last piece.
     pub(super) state: Option<PackedState>,
-    /// Whether it was made of what is kept, rather than of a log.
+    /// True if the piece was made from stored lines instead of a log.
     pub(super) is_refresh: bool,
-    /// Whether it only says what the files of a session look like whose raw text was let go.
+    /// True if the raw text of the session was evicted and the piece only updates its cursors.
     pub(super) is_touch: bool,
     pub(super) bytes_read: u64,
-    /// Bytes read only to see that nothing changed.
+    /// Bytes read only to check that nothing changed.
     pub(super) bytes_checked: u64,
     pub(super) redactions: u64,
 }
 
-/// About what an event takes in memory.
+/// Approximate size of an event in memory.
 const EVENT_BYTES: u64 = 900;
 
 impl Piece {
-    /// Whether others of a session that is made anew come behind it, and none before.
+    /// Returns `true` if this is the first of several pieces of a rebuilt session.
     pub(super) fn begins_stand_in(&self) -> bool {
         self.into != self.uid && self.replaces == Replaces::All && self.promotes.is_none()
     }
 
-    /// About what it takes in memory.
+    /// Returns the approximate size of the piece in memory.
     pub(super) fn weight(&self) -> u64 {
         let frames: usize = self
             .frames
@@ -106,25 +106,25 @@ impl Piece {
     }
 }
 
-/// How a part is searched.
+/// How the lines of a part are searched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Searched {
     pub(crate) form: Form,
-    /// Whether the store indexes words.
+    /// True if the store indexes words.
     pub(crate) with_words: bool,
 }
 
-/// How a part is searched; none where it is not.
+/// Returns how the lines of a part are searched, or `None` if they are not.
 pub(crate) fn searched(store: &Store, agent: Agent, kind: PartKind) -> Option<Searched> {
     let form = Form::of(agent, kind)?;
     let with_words = store.indexes_words();
     Some(Searched { form, with_words })
 }
 
-/// How a session that was made anew takes its place.
+/// How a rebuilt session replaces the stored one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Promotion {
     pub(super) extent: Extent,
-    /// Whether the log told something new, rather than we reading it better.
+    /// True if the log has new lines. False if the session was only read by a newer reader or masked by newer rules.
     pub(super) is_growth: bool,
 }

@@ -1,4 +1,4 @@
-//! How one piece becomes rows, inside of the transaction of its batch.
+//! Writes one piece as rows, within the transaction of its batch.
 
 use crate::packs::Packs;
 use crate::search::Marks;
@@ -6,8 +6,8 @@ use crate::store::{FrameRow, StoreError, TAIL_NO, Tx, derived_version};
 use crate::sweep::Sweep;
 use crate::sweep::piece::{Piece, Replaces};
 
-/// Puts one piece into the store. `is_new`: nothing hangs on its uid yet.
-pub(super) fn put(
+/// Stores one piece. `is_new` is true if nothing is stored under its uid yet, and then nothing has to be deleted.
+pub(super) fn put_piece(
     tx: &Tx<'_>,
     piece: &Piece,
     frames: &[FrameRow],
@@ -32,11 +32,11 @@ pub(super) fn put(
     for (row, frame) in frames.iter().zip(&piece.frames) {
         tx.add_frame(into, &piece.part, row, packs.row_bytes(frame))?;
     }
-    let of_frames = frames.iter().zip(&piece.frames);
-    let of_frames = of_frames.map(|(row, frame)| (row.frame_no.cast_signed(), &frame.marks));
-    let of_kept = piece.marks.iter().map(|(frame_no, marks)| (*frame_no, marks));
-    let of_tail = piece.tail.as_ref().map(|_| (TAIL_NO, &piece.tail_marks));
-    let marks: Vec<(i64, &Marks)> = of_frames.chain(of_kept).chain(of_tail).collect();
+    let frame_marks = frames.iter().zip(&piece.frames);
+    let frame_marks = frame_marks.map(|(row, frame)| (row.frame_no.cast_signed(), &frame.marks));
+    let kept_marks = piece.marks.iter().map(|(frame_no, marks)| (*frame_no, marks));
+    let tail_marks = piece.tail.as_ref().map(|_| (TAIL_NO, &piece.tail_marks));
+    let marks: Vec<(i64, &Marks)> = frame_marks.chain(kept_marks).chain(tail_marks).collect();
     tx.put_marks(into, &piece.part, &marks)?;
     if let Some(tail) = &piece.tail {
         tx.put_tail(into, &piece.part, tail, sweep.masker.version())?;
@@ -53,18 +53,18 @@ pub(super) fn put(
         tx.put_cursor(other)?;
     }
     let Some(promotion) = piece.promotes else {
-        return put_reader(tx, piece, into);
+        return put_reader_state(tx, piece, into);
     };
     let at = promotion.is_growth.then_some(sweep.now);
     if let Some(session) = piece.delta.session.as_ref().filter(|_| promotion.is_growth) {
         tx.put_session(&piece.uid, session, sweep.now)?;
     }
     tx.promote(&piece.uid, promotion.extent, at)?;
-    // The state of a long log is large: it is put where it stays, rather than moved there.
-    put_reader(tx, piece, &piece.uid)
+    // The reader's state of a long log is large, so it is stored at its final uid instead of being moved there.
+    put_reader_state(tx, piece, &piece.uid)
 }
 
-fn put_reader(tx: &Tx<'_>, piece: &Piece, uid: &str) -> Result<(), StoreError> {
+fn put_reader_state(tx: &Tx<'_>, piece: &Piece, uid: &str) -> Result<(), StoreError> {
     match &piece.state {
         Some(state) => tx.put_reader(uid, derived_version(piece.agent), state),
         None => Ok(()),
