@@ -1,5 +1,5 @@
-//! Statistics: what sessions were like, taken together. Made of digests, turns and calls alone, so that a session counts
-//! the same before and after its raw text is gone.
+//! Statistics over many sessions. They use only digests, turns and calls, so that a session counts the same before and
+//! after its raw text is evicted.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -15,13 +15,13 @@ use crate::usage::{Bill, Sum, monday, when};
 pub const HOURS: usize = 24;
 pub const DAYS: usize = 7;
 
-/// What sessions were like.
+/// Statistics of the selected sessions.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Stats {
     pub sessions: u64,
-    /// Sessions that a session called.
+    /// Sessions that another session started.
     pub subagents: u64,
-    /// Sessions that have no digest yet: they are counted above and in nothing below.
+    /// Sessions without a digest so far. They are included in the counts above but in none below.
     pub without_digest: u64,
     pub turns: u64,
     pub tool_calls: u64,
@@ -36,7 +36,7 @@ pub struct Stats {
     pub tests: Tests,
     pub errors: u64,
     pub errors_resolved: u64,
-    /// Those used most first, and so on below.
+    /// The most used first. The other lists are sorted in the same way.
     pub tools: Vec<Tool>,
     pub files: Vec<Counted>,
     pub commands: Vec<Counted>,
@@ -45,11 +45,11 @@ pub struct Stats {
     pub usage: Sum,
     /// Calls by day of the week, Monday first, and hour.
     pub heat: [[u64; HOURS]; DAYS],
-    /// Every week from the first to the last.
+    /// Every week from the first to the last, including empty ones.
     pub weeks: Vec<Week>,
 }
 
-/// How sessions came out.
+/// Number of sessions by outcome.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Outcomes {
     pub success: u64,
@@ -73,7 +73,7 @@ pub struct Tool {
     pub duration_ms: u64,
 }
 
-/// How often something came, and in how many sessions.
+/// The count of a name, and the number of sessions with it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Counted {
     pub name: String,
@@ -90,10 +90,10 @@ pub struct Week {
     pub usage: Sum,
 }
 
-/// What is taken into account.
+/// The inputs of the statistics.
 pub struct Known<'a> {
     pub sessions: &'a [Listed],
-    /// Which of them were asked for.
+    /// True for each session that is selected.
     pub takes: &'a [bool],
     pub digests: &'a HashMap<String, Digest>,
     pub bills: &'a [Bill],
@@ -101,10 +101,10 @@ pub struct Known<'a> {
     pub now: Timestamp,
 }
 
-/// Brings all of it together.
+/// Returns the statistics of the selected sessions.
 pub fn of(known: &Known<'_>) -> Stats {
     let mut stats = Stats::default();
-    let mut lists = Lists::default();
+    let mut lists = NameLists::default();
     let mut weeks: BTreeMap<Date, Week> = BTreeMap::new();
     for (session, _) in known.sessions.iter().zip(known.takes).filter(|(_, takes)| **takes) {
         let digest = known.digests.get(&session.session_uid);
@@ -123,7 +123,7 @@ pub fn of(known: &Known<'_>) -> Stats {
             .started_micros
             .and_then(|at| jiff::Timestamp::from_microsecond(at).ok());
         if let Some(began) = began.filter(|_| !session.is_subagent) {
-            let week = week_of(&mut weeks, monday(began.to_zoned(known.zone.clone()).date()));
+            let week = week_mut(&mut weeks, monday(began.to_zoned(known.zone.clone()).date()));
             week.sessions += 1;
             week.turns += u64::from(digest.turns);
             week.active_s += digest.time.active_s;
@@ -138,18 +138,18 @@ pub fn of(known: &Known<'_>) -> Stats {
         let day = usize::try_from(at.weekday().to_monday_zero_offset()).unwrap_or_default();
         let hour = usize::try_from(at.hour()).unwrap_or_default();
         stats.heat[day % DAYS][hour % HOURS] += 1;
-        week_of(&mut weeks, monday(at.date())).usage.add(bill);
+        week_mut(&mut weeks, monday(at.date())).usage.add(bill);
     }
-    lists.end(&mut stats);
-    stats.weeks = without_gaps(weeks);
+    lists.finish(&mut stats);
+    stats.weeks = fill_gaps(weeks);
     stats
 }
 
-fn week_of(weeks: &mut BTreeMap<Date, Week>, monday: Date) -> &mut Week {
-    weeks.entry(monday).or_insert_with(|| empty(monday))
+fn week_mut(weeks: &mut BTreeMap<Date, Week>, monday: Date) -> &mut Week {
+    weeks.entry(monday).or_insert_with(|| empty_week(monday))
 }
 
-fn empty(monday: Date) -> Week {
+fn empty_week(monday: Date) -> Week {
     Week {
         monday,
         sessions: 0,
@@ -159,13 +159,13 @@ fn empty(monday: Date) -> Week {
     }
 }
 
-/// A week in which nothing happened is a week, too.
-fn without_gaps(mut weeks: BTreeMap<Date, Week>) -> Vec<Week> {
+/// Returns all weeks in order. Weeks without sessions are added, because a chart needs them.
+fn fill_gaps(mut weeks: BTreeMap<Date, Week>) -> Vec<Week> {
     let (Some(first), Some(last)) = (weeks.keys().next().copied(), weeks.keys().next_back().copied()) else {
         return Vec::new();
     };
     let days = first.series(jiff::ToSpan::days(7)).take_while(|monday| *monday <= last);
-    days.map(|monday| weeks.remove(&monday).unwrap_or_else(|| empty(monday)))
+    days.map(|monday| weeks.remove(&monday).unwrap_or_else(|| empty_week(monday)))
         .collect()
 }
 
@@ -178,7 +178,7 @@ impl Stats {
         self.tests.passed += digest.tests.passed;
         self.tests.failed += digest.tests.failed;
         self.tests.unclear += digest.tests.unclear;
-        // A subagent's turns, hours and outcome are parts of its caller's.
+        // The turns, hours and outcome of a subagent are part of its parent's.
         if digest.is_subagent {
             return;
         }
@@ -201,19 +201,19 @@ impl Stats {
 
 /// What is counted by name.
 #[derive(Default)]
-struct Lists {
+struct NameLists {
     tools: BTreeMap<String, Tool>,
-    files: Names,
-    commands: Names,
-    errors: Names,
-    projects: Names,
+    files: NameCounter,
+    commands: NameCounter,
+    errors: NameCounter,
+    projects: NameCounter,
 }
 
 #[derive(Default)]
-struct Names(BTreeMap<String, (u64, u64)>);
+struct NameCounter(BTreeMap<String, (u64, u64)>);
 
-impl Names {
-    /// Adds what one session has of each name.
+impl NameCounter {
+    /// Adds the names of one session. A name may occur several times.
     fn add<'n>(&mut self, counts: impl Iterator<Item = (&'n str, u64)>) {
         let mut seen = BTreeSet::new();
         for (name, count) in counts {
@@ -223,7 +223,7 @@ impl Names {
         }
     }
 
-    fn most_first(self) -> Vec<Counted> {
+    fn into_sorted(self) -> Vec<Counted> {
         let mut all: Vec<Counted> = self
             .0
             .into_iter()
@@ -234,7 +234,7 @@ impl Names {
     }
 }
 
-impl Lists {
+impl NameLists {
     fn add(&mut self, digest: &Digest) {
         for used in &digest.tools {
             let tool = self.tools.entry(used.tool.clone()).or_default();
@@ -256,15 +256,15 @@ impl Lists {
         }
     }
 
-    fn end(self, stats: &mut Stats) {
+    fn finish(self, stats: &mut Stats) {
         let named = |(tool, used): (String, Tool)| Tool { tool, ..used };
         stats.tools = self.tools.into_iter().map(named).collect();
         stats
             .tools
             .sort_by(|a, b| b.calls.cmp(&a.calls).then_with(|| a.tool.cmp(&b.tool)));
-        stats.files = self.files.most_first();
-        stats.commands = self.commands.most_first();
-        stats.error_kinds = self.errors.most_first();
-        stats.projects = self.projects.most_first();
+        stats.files = self.files.into_sorted();
+        stats.commands = self.commands.into_sorted();
+        stats.error_kinds = self.errors.into_sorted();
+        stats.projects = self.projects.into_sorted();
     }
 }

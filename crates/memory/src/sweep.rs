@@ -228,7 +228,7 @@ pub fn run(sweep: &Sweep<'_>, patience: Patience<'_>) -> Result<Report, StoreErr
     if sweep.only.is_none() {
         prompts::run(sweep, patience, &mut store, &mut report)?;
     }
-    inbox.take_in(sweep, patience, &mut store, &plan.walked, &mut report)?;
+    inbox.store_notes(sweep, patience, &mut store, &plan.walked, &mut report)?;
     if let Some(settings) = &sweep.digests {
         let before = report.digested.len() as u64;
         let sentence = |count| describe_sweep(&report, before + count, &report.let_go);

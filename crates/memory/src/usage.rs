@@ -1,5 +1,5 @@
-//! Usage: what was billed, once, by whatever a person wants to see it by. It asks only the small durable rows, so the
-//! answer is the same before and after a session's raw text is gone, and in whichever order logs were read.
+//! Usage: tokens and costs, each call counted once, grouped by any dimension. It reads only rows that are never
+//! evicted, so the result does not depend on evictions or on the order in which logs were read.
 
 pub mod blocks;
 
@@ -15,27 +15,27 @@ use transcript::{Call, LineageKind, Session, Tokens};
 use crate::prices::{Money, Price, Prices};
 use crate::store::{Listed, Store, StoreError};
 
-/// One counted call, and what it cost.
+/// One counted call and its cost.
 #[derive(Debug, Clone)]
 pub struct Bill {
-    /// Where the call's session stands in the list.
+    /// The index of its session in the list.
     pub session: usize,
     pub call: Call,
     pub cost: Cost,
 }
 
-/// What is known of the price of a call.
+/// The cost of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cost {
-    /// The log itself says it.
+    /// Reported by the log.
     Reported(Money),
-    /// Tokens times prices.
+    /// Computed from tokens and prices.
     Computed(Money),
-    /// No price is known, which is not nothing.
+    /// No price is known. This does not mean that the call was free.
     Unpriced,
 }
 
-/// What usage can be told by.
+/// What usage can be grouped by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Dimension {
     Day,
@@ -64,7 +64,7 @@ impl Dimension {
         Self::User,
     ];
 
-    /// The word for it.
+    /// Returns the name used in arguments and JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Day => "day",
@@ -80,16 +80,16 @@ impl Dimension {
         }
     }
 
-    /// What a word means.
+    /// Parses a name. Returns `None` if it is unknown.
     pub fn of_word(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|dimension| dimension.as_str() == word)
     }
 }
 
-/// Where a bill belongs in one dimension. Text that is not known is empty.
+/// The value of a bill in one dimension. Unknown text is empty.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Key {
-    /// The day, or the first day of the week or month; none where the log tells no time.
+    /// The day, or the first day of the week or month; `None` if the log has no time.
     Date(Option<Date>),
     Text(Arc<str>),
 }
@@ -99,9 +99,9 @@ pub enum Key {
 pub struct Sum {
     pub tokens: Tokens,
     pub calls: u64,
-    /// Of the calls that have a price.
+    /// The cost of the calls that have a price.
     pub money: Money,
-    /// The part of it that logs report.
+    /// The part of `money` that logs report.
     pub reported: Money,
     pub unpriced_calls: u64,
     pub web_searches: u64,
@@ -137,28 +137,29 @@ impl Sum {
         self.unpriced_calls += other.unpriced_calls;
     }
 
-    /// In micro-dollars; `None` if there is no call at all, or none that has a price.
+    /// Returns the cost in micro-dollars, or `None` if there are no calls or none of them has a price.
     pub fn billed_micros(&self) -> Option<u64> {
         self.micros().filter(|_| self.calls > 0)
     }
 
-    /// In micro-dollars; none where nothing of it has a price.
+    /// Returns the cost in micro-dollars, or `None` if there are calls but none of them has a price.
     pub fn micros(&self) -> Option<u64> {
         (self.calls == 0 || self.unpriced_calls < self.calls).then(|| self.money.micros())
     }
 }
 
-/// One line of an answer.
+/// One row of a usage table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Row {
-    /// In the order of the dimensions asked for.
+    /// In the order of the requested dimensions.
     pub keys: Vec<Key>,
     pub sum: Sum,
 }
 
-/// Every call of the store that counts, of the sessions that `takes` wants.
+/// Returns the bills of all calls that count, for the sessions and calls that `takes` selects.
 ///
-/// Which copy counts is decided over all sessions first: a filter must not turn a copy into a call.
+/// The copy of a call that counts is determined over all sessions first, because a filter must not turn a copy into a
+/// call.
 pub fn bills(
     store: &Store,
     sessions: &[Listed],
@@ -173,7 +174,7 @@ pub fn bills(
         .collect();
     let mut bills: Vec<Bill> = Vec::new();
     store.reads().each_session_calls(
-        // A call of a session that is not listed may still be the one which counts.
+        // If the session is not listed, its call may still be the copy that counts.
         |uid| places.get(uid).copied().unwrap_or(usize::MAX),
         |session, call| {
             let cost = Cost::Unpriced;
@@ -184,7 +185,7 @@ pub fn bills(
         let all: Vec<&Call> = bills.iter().map(|bill| &bill.call).collect();
         transcript::counted(&all).into_iter()
     };
-    let mut known = KnownPrices::new(prices);
+    let mut price_cache = PriceCache::new(prices);
     bills.retain_mut(|bill| {
         let (call, is_counted) = (&bill.call, counts.next().unwrap_or_default());
         let is_bill = is_counted
@@ -192,37 +193,37 @@ pub fn bills(
             && (call.tokens.total() != 0 || call.cost_usd_ticks.is_some())
             && takes(bill.session, call);
         if is_bill {
-            bill.cost = known.cost(&bill.call);
+            bill.cost = price_cache.cost(&bill.call);
         }
         is_bill
     });
     Ok(bills)
 }
 
-/// The sum of calls of which each copy counts once.
+/// Returns the sum of some calls, counting each call once.
 pub fn sum<'c>(calls: impl Iterator<Item = &'c Call>, prices: &Prices) -> Sum {
     let calls: Vec<&Call> = calls.collect();
     let counts = transcript::counted(&calls);
-    let mut known = KnownPrices::new(prices);
+    let mut price_cache = PriceCache::new(prices);
     let mut sum = Sum::default();
     for (call, _) in calls.into_iter().zip(counts).filter(|(_, counts)| *counts) {
-        sum.add_call(call, known.cost(call));
+        sum.add_call(call, price_cache.cost(call));
     }
     sum
 }
 
-/// Where the name of a model lies, which calls share, and a day.
+/// The address of a model's name, which its calls share, and a day.
 type ModelDay = (*const u8, Option<i64>);
 
-/// The rows that calls fell under, by model and day: there are few, and many calls of each.
-struct KnownPrices<'p> {
+/// The price rows of calls by model and day, because there are few of them and many calls.
+struct PriceCache<'p> {
     prices: &'p Prices,
     known: FxHashMap<ModelDay, Option<&'p Price>>,
-    /// What was asked for last: calls of one session mostly are of one model and day.
+    /// The last lookup, because consecutive calls mostly have the same model and day.
     last: Option<(ModelDay, Option<&'p Price>)>,
 }
 
-impl<'p> KnownPrices<'p> {
+impl<'p> PriceCache<'p> {
     fn new(prices: &'p Prices) -> Self {
         Self {
             prices,
@@ -231,15 +232,15 @@ impl<'p> KnownPrices<'p> {
         }
     }
 
-    fn of(&mut self, model: &Arc<str>, at: Option<Timestamp>) -> Option<&'p Price> {
+    fn find_price(&mut self, model: &Arc<str>, at: Option<Timestamp>) -> Option<&'p Price> {
         const DAY_SECONDS: i64 = 86_400;
         let day = at.map(|at| at.as_second().div_euclid(DAY_SECONDS));
-        let asked = (model.as_ptr(), day);
-        if let Some((_, price)) = self.last.filter(|(last, _)| *last == asked) {
+        let key = (model.as_ptr(), day);
+        if let Some((_, price)) = self.last.filter(|(last, _)| *last == key) {
             return price;
         }
-        let price = *self.known.entry(asked).or_insert_with(|| self.prices.of(model, at));
-        self.last = Some((asked, price));
+        let price = *self.known.entry(key).or_insert_with(|| self.prices.of(model, at));
+        self.last = Some((key, price));
         price
     }
 
@@ -247,12 +248,12 @@ impl<'p> KnownPrices<'p> {
         if let Some(ticks) = call.cost_usd_ticks {
             return Cost::Reported(Money::from_ticks(ticks));
         }
-        let price = call.model.as_ref().and_then(|model| self.of(model, call.ts));
+        let price = call.model.as_ref().and_then(|model| self.find_price(model, call.ts));
         price.map_or(Cost::Unpriced, |price| Cost::Computed(price.cost(call)))
     }
 }
 
-/// Sums bills by dimensions, in the order of their keys.
+/// Sums bills by dimensions. The rows are sorted by their keys.
 pub fn group(
     bills: &[Bill],
     sessions: &[Listed],
@@ -260,9 +261,10 @@ pub fn group(
     by: &[Dimension],
     zone: &TimeZone,
 ) -> Vec<Row> {
-    let roots = Roots::of(sessions, parents);
-    // Bills of one session, model and quarter of an hour, in which no zone has its midnight, have the same keys, which are dear to make.
-    // A model is known by where its name lies, which calls share; bills of one session mostly follow each other.
+    let roots = TopSessions::new(sessions, parents);
+    // Keys are expensive to make. Bills of one session, model and quarter of an hour have the same keys, because no
+    // time zone has its midnight within a quarter. A model is identified by the address of its name, which its calls
+    // share.
     let mut same: FxHashMap<(Option<*const u8>, Option<i64>), usize> = FxHashMap::default();
     let mut last_session = usize::MAX;
     let mut rows: Vec<Row> = Vec::new();
@@ -279,7 +281,7 @@ pub fn group(
             .or_insert_with(|| {
                 let keys: Vec<Key> = by
                     .iter()
-                    .map(|dimension| key(*dimension, bill, sessions, &roots, zone))
+                    .map(|dimension| dimension_key(*dimension, bill, sessions, &roots, zone))
                     .collect();
                 *places.entry(keys.clone()).or_insert_with(|| {
                     let sum = Sum::default();
@@ -293,14 +295,14 @@ pub fn group(
     rows
 }
 
-/// Everything in one sum.
+/// Returns the sum of all bills.
 pub fn total(bills: &[Bill]) -> Sum {
     let mut sum = Sum::default();
     bills.iter().for_each(|bill| sum.add(bill));
     sum
 }
 
-fn key(dimension: Dimension, bill: &Bill, sessions: &[Listed], roots: &Roots, zone: &TimeZone) -> Key {
+fn dimension_key(dimension: Dimension, bill: &Bill, sessions: &[Listed], roots: &TopSessions, zone: &TimeZone) -> Key {
     let session = &sessions[bill.session];
     let text = |text: Option<&Arc<str>>| Key::Text(text.cloned().unwrap_or_default());
     let date =
@@ -315,31 +317,31 @@ fn key(dimension: Dimension, bill: &Bill, sessions: &[Listed], roots: &Roots, zo
         Dimension::Branch => text(session.branch.as_ref()),
         Dimension::Machine => text(session.machine.as_ref()),
         Dimension::User => text(session.user.as_ref()),
-        Dimension::Session => Key::Text(sessions[roots.of_session(bill.session)].session_uid.as_str().into()),
+        Dimension::Session => Key::Text(sessions[roots.top_of(bill.session)].session_uid.as_str().into()),
     }
 }
 
-/// When a call was billed: as its row says, else when its session began.
+/// Returns when a call was billed: its own time or, if it has none, the start of its session.
 pub fn when(bill: &Bill, session: &Listed) -> Option<Timestamp> {
     let began = || Timestamp::from_microsecond(session.started_micros?).ok();
     bill.call.ts.or_else(began)
 }
 
-/// The first day of a day's week.
+/// Returns the Monday of a day's week.
 pub fn monday(day: Date) -> Date {
     let since = day.weekday().since(Weekday::Monday);
     day.checked_sub(i64::from(since).days()).unwrap_or(day)
 }
 
-/// Returns the session that each subagent works for, by uid: from its log, else from its own uid.
+/// Returns the session that started each subagent, by uid, as named by the subagent's log or by its uid.
 pub fn parents(store: &Store) -> Result<HashMap<String, String>, StoreError> {
     let nearest = |child: &Session| {
         let own = child.session_uid.as_str();
-        let told = child
+        let link = child
             .lineage
             .iter()
             .find(|link| link.kind == LineageKind::Subagent && link.child_uid.as_str() == own);
-        let parent = told
+        let parent = link
             .map(|link| link.parent_uid.as_str())
             .or(own.rsplit_once('/').map(|(parent, _)| parent))?;
         Some((own.to_owned(), parent.to_owned()))
@@ -347,14 +349,14 @@ pub fn parents(store: &Store) -> Result<HashMap<String, String>, StoreError> {
     Ok(store.reads().subagents()?.iter().filter_map(nearest).collect())
 }
 
-/// A chain of subagents that is longer than this is a cycle.
+/// A longer chain of subagents is a cycle.
 const CHAIN_MAX: usize = 64;
 
 /// Maps each session to the session at the top of its chain, or to itself if it has no known parent.
-struct Roots(Vec<usize>);
+struct TopSessions(Vec<usize>);
 
-impl Roots {
-    fn of(sessions: &[Listed], parents: &HashMap<String, String>) -> Self {
+impl TopSessions {
+    fn new(sessions: &[Listed], parents: &HashMap<String, String>) -> Self {
         let places: HashMap<&str, usize> = sessions
             .iter()
             .enumerate()
@@ -373,7 +375,7 @@ impl Roots {
         Self((0..sessions.len()).map(root).collect())
     }
 
-    fn of_session(&self, session: usize) -> usize {
+    fn top_of(&self, session: usize) -> usize {
         self.0[session]
     }
 }

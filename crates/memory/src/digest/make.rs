@@ -1,4 +1,4 @@
-//! The fold that makes a digest: steps go in one by one, and what is remembered of them is bounded.
+//! Folds the steps of a session into a digest. Memory is limited whatever the log contains.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -15,11 +15,11 @@ use super::{Facts, bound, one_line, task};
 use crate::active::{ActiveTime, IDLE_LIMIT_S};
 use crate::heard;
 use crate::outcome::{Course, made_commits, passed};
-use crate::signals::{Pauses, Watch, like};
+use crate::signals::{Pauses, SignalDetector, normalize_error};
 
-/// So many names of one kind are counted apart.
+/// Maximum number of different names of one kind.
 const NAMES_MAX: usize = 4096;
-/// Characters of a snippet, of a prompt, and of names from the log.
+/// Maximum number of characters of a snippet, of a prompt, of a name from the log and of a commit's subject.
 const SNIPPET_CHARS_MAX: usize = 160;
 const PROMPT_CHARS_MAX: usize = 240;
 const NAME_CHARS_MAX: usize = 200;
@@ -28,18 +28,18 @@ const SUBJECT_CHARS_MAX: usize = 200;
 const COMMITS_MAX: usize = 4096;
 const HOUR_S: i64 = 3600;
 
-/// Makes a digest of the events that it is given in order.
-pub(super) struct Maker<'f> {
+/// Makes a digest from events added in order.
+pub(super) struct DigestBuilder<'f> {
     facts: &'f Facts,
     steps: Steps,
-    tally: Tally<'f>,
+    tally: StepTally<'f>,
 }
 
-/// What is counted and remembered of steps.
-struct Tally<'f> {
+/// The counts and texts collected from the steps.
+struct StepTally<'f> {
     facts: &'f Facts,
     course: Course,
-    watch: Watch,
+    signals: SignalDetector,
     pauses: Pauses,
     active: ActiveTime,
     events: u64,
@@ -62,15 +62,15 @@ struct Tally<'f> {
     last_reply: Option<Snippet>,
 }
 
-impl<'f> Maker<'f> {
+impl<'f> DigestBuilder<'f> {
     pub(super) fn new(facts: &'f Facts) -> Self {
         Self {
             facts,
             steps: Steps::default(),
-            tally: Tally {
+            tally: StepTally {
                 facts,
                 course: Course::default(),
-                watch: Watch::default(),
+                signals: SignalDetector::default(),
                 pauses: Pauses::default(),
                 active: ActiveTime::default(),
                 events: 0,
@@ -95,60 +95,60 @@ impl<'f> Maker<'f> {
         }
     }
 
-    /// Takes the next event. Copied history is listed with the session, and is another session's work.
-    pub(super) fn take(&mut self, event: &SessionEvent) {
+    /// Adds the next event. Copied history counts as events of this session, but its work belongs to another session.
+    pub(super) fn add_event(&mut self, event: &SessionEvent) {
         let session = &self.facts.session;
         self.tally.events += 1;
         if session.inherited.is_some_and(|inherited| inherited.covers(event.line)) {
             return;
         }
-        self.tally.clock(event, self.steps.is_working());
-        // Where the log holds the work of subagents, they are judged apart.
+        self.tally.count_gap(event, self.steps.is_working());
+        // The work of subagents in the same log is not judged with the session's own work.
         let is_aside = event.is_sidechain && !session.is_subagent;
         let tally = &mut self.tally;
-        self.steps.take(event, &mut |step| tally.see(step, is_aside));
+        self.steps.take(event, &mut |step| tally.add_step(step, is_aside));
     }
 
-    /// What came of it all.
-    pub(super) fn end(mut self, task_pattern: &Regex) -> Digest {
+    /// Returns the digest after the last event.
+    pub(super) fn finish(mut self, task_pattern: &Regex) -> Digest {
         let (tally, is_subagent) = (&mut self.tally, self.facts.session.is_subagent);
         self.steps.end(&mut |step| {
             let is_aside = matches!(step, Step::Ran(ran) if ran.is_sidechain) && !is_subagent;
-            tally.see(step, is_aside);
+            tally.add_step(step, is_aside);
         });
-        bound::fit(self.tally.end(task_pattern))
+        bound::cut_to_limit(self.tally.finish(task_pattern))
     }
 }
 
-impl Tally<'_> {
-    /// Counts the time since the event before. A long wait for a tool is neither active time nor a pause.
-    fn clock(&mut self, event: &SessionEvent, is_working: bool) {
+impl StepTally<'_> {
+    /// Counts the time since the previous event. A long wait for a tool is neither active time nor a pause.
+    fn count_gap(&mut self, event: &SessionEvent, is_working: bool) {
         let gap_s = event.ts.and_then(|ts| self.active.add(ts));
         if let Some(seconds) = gap_s.filter(|_| !is_working) {
-            self.pauses.pause(seconds, event);
+            self.pauses.add_pause(seconds, event);
         }
     }
 
-    fn see(&mut self, step: Step<'_>, is_aside: bool) {
+    fn add_step(&mut self, step: Step<'_>, is_aside: bool) {
         match step {
-            Step::Ran(ran) => self.ran(ran),
-            Step::Event(event) => self.event(event, is_aside),
+            Step::Ran(ran) => self.add_call(ran),
+            Step::Event(event) => self.add_event(event, is_aside),
         }
         if is_aside {
             return;
         }
         let findings = &self.facts.findings;
-        self.course.see(step, findings);
-        self.watch.see(step, findings);
-        self.interventions.see(step);
+        self.course.add_step(step, findings);
+        self.signals.add_step(step, findings);
+        self.interventions.add_step(step);
         if let Step::Ran(ran) = step {
-            self.test(ran);
-            self.commits(ran);
+            self.add_test(ran);
+            self.add_commits(ran);
         }
     }
 
-    /// Adds the commits that a command made. A hash that is listed already is the same commit.
-    fn commits(&mut self, ran: &Ran) {
+    /// Adds the commits that a command made. A hash that is already listed is the same commit.
+    fn add_commits(&mut self, ran: &Ran) {
         for commit in made_commits(ran, &self.facts.findings) {
             if commit
                 .hash
@@ -169,7 +169,7 @@ impl Tally<'_> {
         }
     }
 
-    fn event(&mut self, event: &SessionEvent, is_aside: bool) {
+    fn add_event(&mut self, event: &SessionEvent, is_aside: bool) {
         if event.kinds.has(Kind::Error) {
             self.errors += 1;
         }
@@ -177,20 +177,20 @@ impl Tally<'_> {
         if is_aside {
             return;
         }
-        let told = |chars| snippet(event.line, event.turn, event.actor, &event.summary, chars);
+        let snippet_of = |chars| make_snippet(event.line, event.turn, event.actor, &event.summary, chars);
         if event.trigger {
-            self.first_prompt.get_or_insert_with(|| told(PROMPT_CHARS_MAX));
-            self.last_prompt = Some(told(SNIPPET_CHARS_MAX));
+            self.first_prompt.get_or_insert_with(|| snippet_of(PROMPT_CHARS_MAX));
+            self.last_prompt = Some(snippet_of(SNIPPET_CHARS_MAX));
         } else if event.kinds.has(Kind::AssistantMsg) && event.actor == Actor::Agent {
-            self.last_reply = Some(told(SNIPPET_CHARS_MAX));
+            self.last_reply = Some(snippet_of(SNIPPET_CHARS_MAX));
         }
     }
 
-    fn ran(&mut self, ran: &Ran) {
+    fn add_call(&mut self, ran: &Ran) {
         self.tool_calls += 1;
         self.retries += u64::from(ran.is_retry);
         let failed = ran.failed();
-        if let Some(tool) = entry(&mut self.tools, &ran.tool, || ToolUse {
+        if let Some(tool) = bounded_entry(&mut self.tools, &ran.tool, || ToolUse {
             tool: one_line(&ran.tool, 64),
             calls: 0,
             errors: 0,
@@ -202,7 +202,7 @@ impl Tally<'_> {
         }
         if !failed {
             for file in &ran.files {
-                if let Some(edits) = entry(&mut self.files, file, || 0) {
+                if let Some(edits) = bounded_entry(&mut self.files, file, || 0) {
                     *edits += 1;
                 }
             }
@@ -217,10 +217,10 @@ impl Tally<'_> {
             *runs += 1;
             *errors += u64::from(failed);
         }
-        self.error(ran, failed);
+        self.add_error(ran, failed);
     }
 
-    fn error(&mut self, ran: &Ran, failed: bool) {
+    fn add_error(&mut self, ran: &Ran, failed: bool) {
         let what: Box<str> = ran.what().into();
         if !failed {
             if ran.success == Some(true) {
@@ -229,7 +229,7 @@ impl Tally<'_> {
             return;
         }
         self.errors += 1;
-        if let Some(failing) = entry(&mut self.failing, &what, || 0) {
+        if let Some(failing) = bounded_entry(&mut self.failing, &what, || 0) {
             *failing += 1;
         }
         let text = if ran.result.is_empty() {
@@ -237,7 +237,7 @@ impl Tally<'_> {
         } else {
             &ran.result
         };
-        let key = like(text);
+        let key = normalize_error(text);
         if self.error_kinds.len() < NAMES_MAX || self.error_kinds.contains_key(&key) {
             let kind = self.error_kinds.entry(key).or_insert_with(|| ErrorKind {
                 line: ran.line,
@@ -250,7 +250,7 @@ impl Tally<'_> {
         }
     }
 
-    fn test(&mut self, ran: &Ran) {
+    fn add_test(&mut self, ran: &Ran) {
         if !ran.is_test || matches!(ran.end, End::Denied | End::Stopped | End::Open) {
             return;
         }
@@ -269,7 +269,7 @@ impl Tally<'_> {
         });
     }
 
-    fn end(self, task_pattern: &Regex) -> Digest {
+    fn finish(self, task_pattern: &Regex) -> Digest {
         let facts = self.facts;
         let session = &facts.session;
         let name = |text: &Option<String>| text.as_deref().map(|text| one_line(text, NAME_CHARS_MAX));
@@ -288,7 +288,7 @@ impl Tally<'_> {
             session_uid: session.session_uid.to_string(),
             flavor: session.flavor.as_str().to_owned(),
             title: name(&session.title),
-            task_ref: task::find(task_pattern, session.git_branch.as_deref(), prompts, commit_texts),
+            task_ref: task::find_task(task_pattern, session.git_branch.as_deref(), prompts, commit_texts),
             first_prompt: self.first_prompt,
             repo: facts
                 .place
@@ -310,21 +310,21 @@ impl Tally<'_> {
             tool_calls: self.tool_calls,
             retries: self.retries,
             interventions: self.interventions,
-            tokens: tokens(&facts.calls),
-            tools: sorted(self.tools.into_values(), |tool| (tool.calls, tool.tool.clone())),
-            files: files(self.files),
-            commands: commands(self.commands),
+            tokens: sum_tokens(&facts.calls),
+            tools: sort_by_count(self.tools.into_values(), |tool| (tool.calls, tool.tool.clone())),
+            files: list_files(self.files),
+            commands: list_commands(self.commands),
             tests: self.tests,
             commits: self.commits,
             commits_total: self.commits_total,
             errors: Errors {
                 count: self.errors,
                 resolved: self.resolved,
-                kinds: sorted(self.error_kinds.into_values(), |kind| {
+                kinds: sort_by_count(self.error_kinds.into_values(), |kind| {
                     (kind.count, format!("{:012}", kind.line))
                 }),
             },
-            signals: self.watch.end(findings, &outcome, &self.pauses),
+            signals: self.signals.finish(findings, &outcome, &self.pauses),
             told: heard::newest(&facts.told),
             outcome,
             snippets: [self.last_prompt, self.last_reply].into_iter().flatten().collect(),
@@ -333,34 +333,34 @@ impl Tally<'_> {
     }
 }
 
-fn files(edited: HashMap<Box<str>, u64>) -> Vec<FileEdits> {
+fn list_files(edited: HashMap<Box<str>, u64>) -> Vec<FileEdits> {
     let files = edited.into_iter().map(|(path, edits)| FileEdits {
         path: one_line(&path, NAME_CHARS_MAX),
         edits,
     });
-    sorted(files, |file| (file.edits, file.path.clone()))
+    sort_by_count(files, |file| (file.edits, file.path.clone()))
 }
 
-fn commands(run: HashMap<String, (u64, u64)>) -> Vec<CommandRuns> {
+fn list_commands(run: HashMap<String, (u64, u64)>) -> Vec<CommandRuns> {
     let commands = run.into_iter().map(|(command, (runs, errors))| CommandRuns {
         command: one_line(&command, 64),
         runs,
         errors,
     });
-    sorted(commands, |command| (command.runs, command.command.clone()))
+    sort_by_count(commands, |command| (command.runs, command.command.clone()))
 }
 
-/// An entry of a map that holds only so many.
-fn entry<'m, V>(map: &'m mut HashMap<Box<str>, V>, key: &str, new: impl FnOnce() -> V) -> Option<&'m mut V> {
+/// Returns the entry of `key`, or `None` if the map is full.
+fn bounded_entry<'m, V>(map: &'m mut HashMap<Box<str>, V>, key: &str, new: impl FnOnce() -> V) -> Option<&'m mut V> {
     if map.len() >= NAMES_MAX && !map.contains_key(key) {
         return None;
     }
     Some(map.entry(key.into()).or_insert_with(new))
 }
 
-/// The largest first; of equals, by name.
-fn sorted<T>(of: impl Iterator<Item = T>, by: impl Fn(&T) -> (u64, String)) -> Vec<T> {
-    let mut sorted: Vec<T> = of.collect();
+/// Sorts by descending count, and then by name.
+fn sort_by_count<T>(items: impl Iterator<Item = T>, by: impl Fn(&T) -> (u64, String)) -> Vec<T> {
+    let mut sorted: Vec<T> = items.collect();
     sorted.sort_by_cached_key(|one| {
         let (count, name) = by(one);
         (std::cmp::Reverse(count), name)
@@ -368,7 +368,7 @@ fn sorted<T>(of: impl Iterator<Item = T>, by: impl Fn(&T) -> (u64, String)) -> V
     sorted
 }
 
-fn snippet(line: u64, turn: Option<u32>, actor: Actor, text: &str, chars_max: usize) -> Snippet {
+fn make_snippet(line: u64, turn: Option<u32>, actor: Actor, text: &str, chars_max: usize) -> Snippet {
     Snippet {
         line,
         turn,
@@ -377,8 +377,8 @@ fn snippet(line: u64, turn: Option<u32>, actor: Actor, text: &str, chars_max: us
     }
 }
 
-/// Tokens of the calls that count, each once.
-fn tokens(calls: &[Call]) -> TokensSpent {
+/// Sums the tokens of all calls, counting each call once.
+fn sum_tokens(calls: &[Call]) -> TokensSpent {
     let all: Vec<&Call> = calls.iter().collect();
     let mut spent = TokensSpent::default();
     let mut models: BTreeMap<&str, (u64, Tokens)> = BTreeMap::new();
@@ -386,7 +386,7 @@ fn tokens(calls: &[Call]) -> TokensSpent {
     for (call, _) in all.iter().zip(counted(&all)).filter(|(_, counts)| *counts) {
         spent.calls += 1;
         spent.total.add(&call.tokens);
-        let (count, tokens) = models.entry(call.model.as_deref().unwrap_or("not told")).or_default();
+        let (count, tokens) = models.entry(call.model.as_deref().unwrap_or("unknown")).or_default();
         *count += 1;
         tokens.add(&call.tokens);
         if let Some(ts) = call.ts {

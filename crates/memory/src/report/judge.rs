@@ -77,7 +77,7 @@ pub(super) fn assess_piece(facts: &Facts, turns: Vec<usize>, as_of: Option<Times
             *all_files.entry(file).or_default() += edits;
         }
         for step in &own.steps {
-            course.see(step.step(), &facts.findings);
+            course.add_step(step.step(), &facts.findings);
             match step {
                 TurnStep::Ran(ran) => {
                     tests.extend(test_run(facts, turn, ran));

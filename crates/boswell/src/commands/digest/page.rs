@@ -370,7 +370,7 @@ mod tests {
     fn a_line_wraps_under_its_text() {
         assert_eq!(indent_of(&labelled("tests", "32 passed")), 14);
         assert_eq!(indent_of(&labelled("", "1× a file is gone")), 14);
-        assert_eq!(indent_of("  edit revert churn   changes were taken back"), 22);
+        assert_eq!(indent_of("  edit revert churn   changes were reverted"), 22);
         assert_eq!(indent_of("              line 316  git checkout"), 24);
         assert_eq!(indent_of("claude:5e550000-0000-4000-8000-000000000001  Title"), 2);
     }
