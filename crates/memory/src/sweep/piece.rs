@@ -42,10 +42,10 @@ pub(super) struct Piece {
     pub(super) agent: Agent,
     /// The session that the piece belongs to.
     pub(super) uid: String,
-    /// The uid under which it is stored. While a session is rebuilt, this is the uid of its stand-in.
+    /// The uid under which it is stored. While a session is rebuilt, this is the uid of its staging copy.
     pub(super) into: String,
     pub(super) replaces: Replaces,
-    /// Set on the last piece of a rebuilt session: the stand-in replaces the session.
+    /// Set on the last piece of a rebuilt session: the staging copy replaces the session.
     pub(super) promotes: Option<Promotion>,
     pub(super) part: String,
     pub(super) kind: PartKind,

@@ -45,7 +45,7 @@ pub(super) struct Writer<'w> {
     /// Sessions with unfinished work.
     busy: HashSet<String>,
     usage: RawUsage,
-    /// Identifies the stand-ins that this sweep created.
+    /// Identifies the staging copies that this sweep created.
     mark: u64,
     /// Sessions whose further pieces are dropped because they are based on outdated cursors.
     dropped: HashSet<String>,
@@ -131,7 +131,7 @@ impl<'w> Writer<'w> {
         }
     }
 
-    /// Deletes what a crash left behind: stand-ins of unfinished rebuilds, and packs without frames.
+    /// Deletes what a crash left behind: staging copies of unfinished rebuilds, and packs without frames.
     fn delete_leftovers(&mut self) -> Result<(), StoreError> {
         let lock = self.store.lock(self.patience)?;
         let left = self.store.reads().stand_ins()?;
@@ -193,7 +193,7 @@ impl<'w> Writer<'w> {
             return Ok(true);
         }
         if piece.into != piece.uid {
-            // A stand-in is ours unless another sweep deleted it as the rest of a crash, or created one itself.
+            // A staging copy is ours unless another sweep deleted it as the rest of a crash, or created one itself.
             return Ok(piece.replaces == Replaces::All || self.store.reads().is_signed(&piece.into, self.mark)?);
         }
         let cursors = self.store.reads().cursors_of(&piece.into)?;
