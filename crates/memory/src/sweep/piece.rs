@@ -37,72 +37,235 @@ pub(super) enum Replaces {
     All,
 }
 
-/// New lines of one part, or a companion, ready to be committed.
+/// New rows of one part of a session, ready to be committed.
 pub(super) struct Piece {
     pub(super) agent: Agent,
     /// The session that the piece belongs to.
     pub(super) uid: String,
     /// The uid under which it is stored. While a session is rebuilt, this is the uid of its staging copy.
     pub(super) into: String,
-    pub(super) replaces: Replaces,
-    /// Set on the last piece of a rebuilt session: the staging copy replaces the session.
-    pub(super) promotes: Option<Promotion>,
     pub(super) part: String,
     pub(super) kind: PartKind,
-    /// The cursors of all parts when this piece was made. The writer drops the piece if the store has others by now,
-    /// because the reader's state covers all parts.
-    pub(super) base: Vec<Cursor>,
-    /// How far the part is read with this piece; `None` while the session is rebuilt.
-    pub(super) cursor: Option<Cursor>,
-    /// Cursors that are stored unchanged: those of copies, and those of all parts if the session was rebuilt.
-    pub(super) others: Vec<Cursor>,
-    pub(super) frames: Vec<Frame>,
-    /// The lines that do not fill a frame; `None` if the stored lines of the part stay.
-    pub(super) tail: Option<PackedTail>,
-    pub(super) tail_marks: Marks,
-    /// Search data for stored frames that stay, by frame number.
-    pub(super) marks: Vec<(i64, Marks)>,
     pub(super) delta: Delta,
     /// Number of events in the piece.
     pub(super) events: u64,
     /// These events as pages if they are the first of the session. Otherwise they are in the delta.
     pub(super) pages: Option<FreshPages>,
-    /// The digest if the piece contains the whole session.
-    pub(super) digest: Option<FreshDigest>,
-    /// The reader's state; `None` while the session is rebuilt, except in the last piece.
-    pub(super) state: Option<PackedState>,
-    /// True if the piece was made from stored lines instead of a log.
-    pub(super) is_refresh: bool,
-    /// True if the raw text of the session was evicted and the piece only updates its cursors.
-    pub(super) is_touch: bool,
+    pub(super) change: PieceChange,
     pub(super) bytes_read: u64,
     /// Bytes read only to check that nothing changed.
     pub(super) bytes_checked: u64,
     pub(super) redactions: u64,
 }
 
+/// What a piece changes in the store, apart from the rows of its delta.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "most pieces extend a session, and pieces move through a short queue"
+)]
+pub(super) enum PieceChange {
+    /// Adds lines of a log, or a changed companion, to the session itself.
+    Extend(Extension),
+    /// Adds lines of a log that is read from its beginning to the staging copy.
+    Restart(StagedLines),
+    /// Adds stored lines, masked by newer rules, to the staging copy.
+    Remask(StagedLines),
+    /// Adds rows derived by a newer reader to the staging copy. The stored lines stay.
+    Reparse(StagedRows),
+    /// Updates nothing but cursors, because the raw text was evicted or the log is only a copy.
+    UpdateCursors(CursorUpdate),
+}
+
+/// Lines added to a session under its own uid.
+pub(super) struct Extension {
+    pub(super) replaces: Replaces,
+    /// The cursors of all parts when this piece was made. The writer drops the piece if the store has others by now,
+    /// because the reader's state covers all parts.
+    pub(super) base: Vec<Cursor>,
+    /// How far the part is read with this piece.
+    pub(super) cursor: Cursor,
+    /// The cursors of copies of the log.
+    pub(super) copies: Vec<Cursor>,
+    /// `None` if a companion has only moved, so that its stored lines stay.
+    pub(super) lines: Option<PieceLines>,
+    pub(super) state: PackedState,
+    /// The digest if the piece contains the whole session.
+    pub(super) digest: Option<FreshDigest>,
+}
+
+/// Lines added to the staging copy of a session.
+pub(super) struct StagedLines {
+    pub(super) replaces: Replaces,
+    pub(super) lines: PieceLines,
+    /// Set on the last piece of the session.
+    pub(super) last: Option<LastStaged>,
+}
+
+/// What is stored when the staging copy is complete, because it is only valid for the whole session.
+pub(super) struct LastStaged {
+    /// The cursors of all parts and copies.
+    pub(super) cursors: Vec<Cursor>,
+    pub(super) state: PackedState,
+}
+
+/// Rows added to the staging copy of a session whose lines stay.
+pub(super) struct StagedRows {
+    pub(super) replaces: Replaces,
+    /// Search data for the stored frames, by frame number.
+    pub(super) marks: Vec<(i64, Marks)>,
+    /// Set on the last piece of the session.
+    pub(super) last_state: Option<PackedState>,
+}
+
+/// Cursors of a session that gets no new lines.
+pub(super) struct CursorUpdate {
+    /// The cursors of all parts when this piece was made.
+    pub(super) base: Vec<Cursor>,
+    /// The new cursor of the log; `None` if the log here is a copy.
+    pub(super) log: Option<Cursor>,
+    /// The cursors of the other parts and of copies.
+    pub(super) others: Vec<Cursor>,
+}
+
+/// Masked lines of a part.
+pub(super) struct PieceLines {
+    pub(super) frames: Vec<Frame>,
+    /// The lines that do not fill a frame.
+    pub(super) tail: PackedTail,
+    pub(super) tail_marks: Marks,
+}
+
+impl PieceLines {
+    /// Returns the approximate size of the lines in memory.
+    fn weight(&self) -> usize {
+        let frames = self.frames.iter();
+        let frames: usize = frames.map(|frame| frame.bytes.len() + frame.marks.size()).sum();
+        frames + self.tail.size() + self.tail_marks.size()
+    }
+}
+
 /// Approximate size of an event in memory.
 const EVENT_BYTES: u64 = 900;
 
 impl Piece {
-    /// Returns `true` if this is the first of several pieces of a rebuilt session.
+    /// Returns what the writer deletes before it adds the piece.
+    pub(super) fn replaces(&self) -> Replaces {
+        match &self.change {
+            PieceChange::Extend(extension) => extension.replaces,
+            PieceChange::Restart(staged) | PieceChange::Remask(staged) => staged.replaces,
+            PieceChange::Reparse(staged) => staged.replaces,
+            PieceChange::UpdateCursors(_) => Replaces::Nothing,
+        }
+    }
+
+    /// Replaces the stored rows of the part, unless the piece replaces everything anyway.
+    pub(super) fn replace_part(&mut self) {
+        let replaces = match &mut self.change {
+            PieceChange::Extend(extension) => &mut extension.replaces,
+            PieceChange::Restart(staged) | PieceChange::Remask(staged) => &mut staged.replaces,
+            PieceChange::Reparse(_) | PieceChange::UpdateCursors(_) => return,
+        };
+        if *replaces == Replaces::Nothing {
+            *replaces = Replaces::Part;
+        }
+    }
+
+    pub(super) fn lines(&self) -> Option<&PieceLines> {
+        match &self.change {
+            PieceChange::Extend(extension) => extension.lines.as_ref(),
+            PieceChange::Restart(staged) | PieceChange::Remask(staged) => Some(&staged.lines),
+            PieceChange::Reparse(_) | PieceChange::UpdateCursors(_) => None,
+        }
+    }
+
+    pub(super) fn frames(&self) -> &[Frame] {
+        self.lines().map_or(&[], |lines| &lines.frames)
+    }
+
+    /// Returns search data for stored frames that stay.
+    pub(super) fn kept_marks(&self) -> &[(i64, Marks)] {
+        match &self.change {
+            PieceChange::Reparse(staged) => &staged.marks,
+            _ => &[],
+        }
+    }
+
+    /// Returns the new cursor of the part, or `None` if it keeps its cursor or gets it with the last piece.
+    pub(super) fn cursor(&self) -> Option<&Cursor> {
+        match &self.change {
+            PieceChange::Extend(extension) => Some(&extension.cursor),
+            PieceChange::UpdateCursors(update) => update.log.as_ref(),
+            PieceChange::Restart(_) | PieceChange::Remask(_) | PieceChange::Reparse(_) => None,
+        }
+    }
+
+    /// Returns the cursors that are stored unchanged.
+    pub(super) fn other_cursors(&self) -> &[Cursor] {
+        match &self.change {
+            PieceChange::Extend(extension) => &extension.copies,
+            PieceChange::Restart(staged) | PieceChange::Remask(staged) => {
+                staged.last.as_ref().map_or(&[], |last| &last.cursors)
+            }
+            PieceChange::Reparse(_) => &[],
+            PieceChange::UpdateCursors(update) => &update.others,
+        }
+    }
+
+    /// Returns the reader's state, or `None` before the last piece of a staging copy.
+    pub(super) fn state(&self) -> Option<&PackedState> {
+        match &self.change {
+            PieceChange::Extend(extension) => Some(&extension.state),
+            PieceChange::Restart(staged) | PieceChange::Remask(staged) => staged.last.as_ref().map(|last| &last.state),
+            PieceChange::Reparse(staged) => staged.last_state.as_ref(),
+            PieceChange::UpdateCursors(_) => None,
+        }
+    }
+
+    pub(super) fn digest(&self) -> Option<&FreshDigest> {
+        match &self.change {
+            PieceChange::Extend(extension) => extension.digest.as_ref(),
+            _ => None,
+        }
+    }
+
+    /// Returns how the staging copy replaces the session, if this is its last piece.
+    pub(super) fn promotion(&self) -> Option<Promotion> {
+        let (extent, is_growth) = match &self.change {
+            PieceChange::Restart(staged) if staged.last.is_some() => (Extent::Whole, true),
+            PieceChange::Remask(staged) if staged.last.is_some() => (Extent::Whole, false),
+            PieceChange::Reparse(staged) if staged.last_state.is_some() => (Extent::Derived, false),
+            _ => return None,
+        };
+        Some(Promotion { extent, is_growth })
+    }
+
+    /// Returns `true` if the piece belongs to a staging copy instead of the session itself.
+    pub(super) fn is_staged(&self) -> bool {
+        matches!(
+            self.change,
+            PieceChange::Restart(_) | PieceChange::Remask(_) | PieceChange::Reparse(_)
+        )
+    }
+
+    /// Returns `true` if the piece was made from stored lines instead of a log.
+    pub(super) fn is_refresh(&self) -> bool {
+        matches!(self.change, PieceChange::Remask(_) | PieceChange::Reparse(_))
+    }
+
+    /// Returns `true` if this is the first of several pieces of a staging copy.
     pub(super) fn begins_stand_in(&self) -> bool {
-        self.into != self.uid && self.replaces == Replaces::All && self.promotes.is_none()
+        self.is_staged() && self.replaces() == Replaces::All && self.promotion().is_none()
     }
 
     /// Returns the approximate size of the piece in memory.
     pub(super) fn weight(&self) -> u64 {
-        let frames: usize = self
-            .frames
-            .iter()
-            .map(|frame| frame.bytes.len() + frame.marks.size())
-            .sum();
-        let rest = self.tail.as_ref().map_or(0, PackedTail::size) + self.tail_marks.size();
-        let rest = rest + self.pages.as_ref().map_or(0, FreshPages::size);
-        let rest = rest + self.digest.as_ref().map_or(0, FreshDigest::size);
-        let rest = rest + self.state.as_ref().map_or(0, PackedState::size);
-        let rest = rest + self.marks.iter().map(|(_, marks)| marks.size()).sum::<usize>();
-        (frames + rest) as u64 + self.delta.events.len() as u64 * EVENT_BYTES
+        let marks = self.kept_marks().iter();
+        let bytes = self.lines().map_or(0, PieceLines::weight)
+            + self.pages.as_ref().map_or(0, FreshPages::size)
+            + self.digest().map_or(0, FreshDigest::size)
+            + self.state().map_or(0, PackedState::size)
+            + marks.map(|(_, marks)| marks.size()).sum::<usize>();
+        bytes as u64 + self.delta.events.len() as u64 * EVENT_BYTES
     }
 }
 

@@ -11,7 +11,9 @@ use super::Sweep;
 use super::ends::Ends;
 use super::gather::Gathered;
 use super::marking::marks_of;
-use super::piece::{Output, PIECE_BYTES, Piece, Promotion, Replaces, searched};
+use super::piece::{
+    LastStaged, Output, PIECE_BYTES, Piece, PieceChange, PieceLines, Replaces, StagedLines, StagedRows, searched,
+};
 use super::work::mask_whole;
 use crate::breaks;
 use crate::kept;
@@ -214,9 +216,9 @@ impl<'w> Rebuild<'w> {
 
     /// Rebuilds the search data of frames that stay. Only the first piece of a part has it; for later ones this returns
     /// nothing.
-    fn rebuild_marks(&mut self, kind: PartKind, name: &str, is_whole: bool) -> Result<Vec<(i64, Marks)>, StoreError> {
+    fn rebuild_marks(&mut self, kind: PartKind, name: &str) -> Result<Vec<(i64, Marks)>, StoreError> {
         let searched = searched(self.store, self.agent, kind);
-        if is_whole || searched.is_none() || !self.marked_parts.insert(name.to_owned()) {
+        if searched.is_none() || !self.marked_parts.insert(name.to_owned()) {
             return Ok(Vec::new());
         }
         let mut marks = Vec::new();
@@ -230,6 +232,16 @@ impl<'w> Rebuild<'w> {
         Ok(marks)
     }
 
+    /// Returns the cursors of the session for its staging copy `into`.
+    fn staged_cursors(&self, into: &str) -> Result<Vec<Cursor>, StoreError> {
+        let cursors = self.store.reads().cursors_of(&self.stale.uid)?.into_iter();
+        let stage = |cursor| Cursor {
+            session_uid: into.to_owned(),
+            ..cursor
+        };
+        Ok(cursors.map(stage).collect())
+    }
+
     /// Sends a piece to the writer. Returns `false` once the writer has hung up.
     fn send_piece(
         &mut self,
@@ -241,52 +253,42 @@ impl<'w> Rebuild<'w> {
         let mut delta = std::mem::take(&mut gathered.delta);
         self.state.close(&mut delta);
         crate::digest::name_repo(&mut delta);
-        let is_whole = self.stale.extent == Extent::Whole;
         let into = stand_in(&self.stale.uid);
-        let with_stand_in_uid = |cursor: Cursor| Cursor {
-            session_uid: into.clone(),
-            ..cursor
-        };
-        let others = if is_whole && is_last {
-            let cursors = self.store.reads().cursors_of(&self.stale.uid)?;
-            cursors.into_iter().map(with_stand_in_uid).collect()
-        } else {
-            Vec::new()
-        };
         let is_first = std::mem::take(&mut self.is_first);
-        let tail = match is_whole {
-            true => Some(gathered.tail.pack().map_err(io_error)?),
-            false => None,
+        let replaces = if is_first { Replaces::All } else { Replaces::Nothing };
+        let state = is_last.then(|| PackedState::of(&self.state));
+        let change = match self.stale.extent {
+            Extent::Whole => PieceChange::Remask(StagedLines {
+                replaces,
+                lines: PieceLines {
+                    frames: std::mem::take(&mut gathered.frames),
+                    tail: gathered.tail.pack().map_err(io_error)?,
+                    tail_marks: gathered.tail_marks(),
+                },
+                last: match state {
+                    Some(state) => Some(LastStaged {
+                        cursors: self.staged_cursors(&into)?,
+                        state,
+                    }),
+                    None => None,
+                },
+            }),
+            Extent::Derived => PieceChange::Reparse(StagedRows {
+                replaces,
+                marks: self.rebuild_marks(kind, name)?,
+                last_state: state,
+            }),
         };
         Ok((self.send)(Output::Piece(Piece {
             agent: self.agent,
             uid: self.stale.uid.clone(),
-            into: into.clone(),
-            replaces: if is_first { Replaces::All } else { Replaces::Nothing },
-            promotes: is_last.then_some(Promotion {
-                extent: self.stale.extent,
-                is_growth: false,
-            }),
+            into,
             part: name.to_owned(),
             kind,
-            base: Vec::new(),
-            cursor: None,
-            others,
-            frames: std::mem::take(&mut gathered.frames),
-            tail,
-            tail_marks: if is_whole {
-                gathered.tail_marks()
-            } else {
-                Marks::default()
-            },
-            marks: self.rebuild_marks(kind, name, is_whole)?,
             events: delta.events.len() as u64,
             pages: is_first.then(|| FreshEvents::take(&mut delta).pack()),
             delta,
-            digest: None,
-            state: is_last.then(|| PackedState::of(&self.state)),
-            is_refresh: true,
-            is_touch: false,
+            change,
             bytes_read: 0,
             bytes_checked: 0,
             redactions: gathered.found.len() as u64,

@@ -16,7 +16,7 @@ use std::time::Duration;
 use self::put::put_piece;
 use self::room::RawUsage;
 use super::budget::{BATCH_WEIGHT, Budget};
-use super::piece::{Output, Piece, Replaces};
+use super::piece::{Output, Piece, PieceChange, Replaces};
 use super::plan::{Job, Plan};
 use super::{Report, Sweep, describe_reads, several};
 use crate::digest;
@@ -184,26 +184,34 @@ impl<'w> Writer<'w> {
             return Ok(false);
         }
         // If the session was evicted meanwhile, only its log, read from the beginning, can bring it back.
-        let is_rebuilt_from_log = piece.into != piece.uid && !piece.is_refresh;
-        if !is_rebuilt_from_log && !piece.is_touch && self.store.reads().is_let_go(&piece.uid)? {
+        let may_be_evicted = matches!(piece.change, PieceChange::Restart(_) | PieceChange::UpdateCursors(_));
+        if !may_be_evicted && self.store.reads().is_let_go(&piece.uid)? {
             return Ok(false);
         }
         // Earlier pieces of the same session are in this batch.
         if ahead.contains(&piece.into) {
             return Ok(true);
         }
-        if piece.into != piece.uid {
+        match &piece.change {
             // A staging copy is ours unless another sweep deleted it as the rest of a crash, or created one itself.
-            return Ok(piece.replaces == Replaces::All || self.store.reads().is_signed(&piece.into, self.mark)?);
+            PieceChange::Restart(_) | PieceChange::Remask(_) | PieceChange::Reparse(_) => {
+                Ok(piece.replaces() == Replaces::All || self.store.reads().is_signed(&piece.into, self.mark)?)
+            }
+            PieceChange::Extend(extension) => self.has_base(piece, &extension.base),
+            PieceChange::UpdateCursors(update) => self.has_base(piece, &update.base),
         }
+    }
+
+    /// Returns `true` if the cursors of the session in the store are those in `base`.
+    fn has_base(&self, piece: &Piece, base: &[Cursor]) -> Result<bool, StoreError> {
         let cursors = self.store.reads().cursors_of(&piece.into)?;
         let read: Vec<Cursor> = cursors.into_iter().filter(|cursor| !cursor.is_of_copy()).collect();
-        match piece.replaces {
+        match piece.replaces() {
             // If there are cursors, another sweep has read a session that was new when this one started.
             Replaces::All => Ok(read.is_empty()),
             Replaces::Nothing | Replaces::Part => {
                 let is_there = |known: &Cursor| read.iter().any(|cursor| cursor.is_as_far_as(known));
-                Ok(read.len() == piece.base.len() && piece.base.iter().all(is_there))
+                Ok(read.len() == base.len() && base.iter().all(is_there))
             }
         }
     }
@@ -218,13 +226,13 @@ impl<'w> Writer<'w> {
         let look = self.store.look()?;
         for piece in batch {
             let reads = self.store.reads();
-            match piece.replaces {
+            match piece.replaces() {
                 Replaces::All => old.extend(reads.packs_of(&piece.into)?),
                 Replaces::Part => old.extend(reads.packs_of_part(&piece.into, &piece.part)?),
                 Replaces::Nothing => {}
             }
             if piece
-                .promotes
+                .promotion()
                 .is_some_and(|promotion| promotion.extent == Extent::Whole)
             {
                 old.extend(reads.packs_of(&piece.uid)?);
@@ -250,7 +258,7 @@ impl<'w> Writer<'w> {
                     if piece.begins_stand_in() {
                         tx.sign(&piece.into, mark)?;
                     }
-                    if let Some(digest) = &piece.digest
+                    if let Some(digest) = piece.digest()
                         && tx.put_fresh_digest(digest, digest::VERSION, sweep.now)?
                     {
                         digested.push(digest.session_uid().to_owned());
@@ -283,22 +291,22 @@ impl<'w> Writer<'w> {
         ends: &mut HashMap<(String, String), PackEnd>,
         unsynced: &mut Unsynced,
     ) -> Result<Vec<FrameRow>, StoreError> {
-        if piece.frames.is_empty() {
+        let frames = piece.frames();
+        if frames.is_empty() {
             return Ok(Vec::new());
         }
         let directory = self.store.packs();
         let key = (piece.into.clone(), piece.part.clone());
-        if !ends.contains_key(&key) || piece.replaces != Replaces::Nothing {
+        if !ends.contains_key(&key) || piece.replaces() != Replaces::Nothing {
             ends.insert(key.clone(), self.pack_end(piece)?);
         }
         let (pack, frame_no, end) = ends.get_mut(&key).expect("put there just now");
-        let starts =
-            packs::append(&directory, pack, *end, &piece.frames, unsynced).map_err(|source| StoreError::Io {
-                path: directory.path(pack),
-                source,
-            })?;
+        let starts = packs::append(&directory, pack, *end, frames, unsynced).map_err(|source| StoreError::Io {
+            path: directory.path(pack),
+            source,
+        })?;
         let mut rows = Vec::new();
-        for (frame, start) in piece.frames.iter().zip(starts) {
+        for (frame, start) in frames.iter().zip(starts) {
             rows.push(FrameRow {
                 frame_no: *frame_no,
                 first_line: frame.first_line,
@@ -319,7 +327,7 @@ impl<'w> Writer<'w> {
     /// Returns the end of the part's current pack, or the start of a new pack if the part is replaced.
     fn pack_end(&self, piece: &Piece) -> Result<PackEnd, StoreError> {
         let reads = self.store.reads();
-        if piece.replaces == Replaces::Nothing
+        if piece.replaces() == Replaces::Nothing
             && let Some(end) = reads.pack_end(&piece.into, &piece.part)?
         {
             return Ok(end);
@@ -342,10 +350,10 @@ impl<'w> Writer<'w> {
         report.bytes_read += piece.bytes_read;
         report.bytes_checked += piece.bytes_checked;
         report.redactions += piece.redactions;
-        if piece.promotes.is_some_and(|promotion| !promotion.is_growth) {
+        if piece.promotion().is_some_and(|promotion| !promotion.is_growth) {
             report.sessions_refreshed += 1;
         }
-        if piece.is_refresh {
+        if piece.is_refresh() {
             return;
         }
         report.events += piece.events;

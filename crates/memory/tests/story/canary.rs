@@ -107,10 +107,9 @@ fn write_history(memory: &Memory, numbers: &[u32]) {
             native(*number)
         )
     };
-    memory.home.write(
-        ".claude/write_history.jsonl",
-        numbers.iter().map(line).collect::<String>(),
-    );
+    memory
+        .home
+        .write(".claude/history.jsonl", numbers.iter().map(line).collect::<String>());
 }
 
 #[test]

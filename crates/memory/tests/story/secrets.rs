@@ -424,7 +424,7 @@ fn no_planted_secret_reaches_the_disk() {
         .collect();
     assert!(
         !find_leaks(&planted_logs.planted, &raw).is_empty(),
-        "find_leaks would be seen"
+        "a leak would be found"
     );
     let report = planted_logs.sweep(&UserRules::default());
     assert_eq!(report.unread, []);
@@ -444,12 +444,8 @@ fn no_planted_secret_reaches_the_disk() {
     }
     let kept = planted_logs.kept();
     let kept = [&kept[..], b"\n", &decode_byte_arrays(&kept)].concat();
-    let find_untagged = find_untagged(&planted_logs.planted, &String::from_utf8_lossy(&kept));
-    assert!(
-        find_untagged.is_empty(),
-        "{} of (rule, place): {find_untagged:?}",
-        find_untagged.len()
-    );
+    let untagged = find_untagged(&planted_logs.planted, &String::from_utf8_lossy(&kept));
+    assert!(untagged.is_empty(), "{} of (rule, place): {untagged:?}", untagged.len());
 }
 
 #[test]
@@ -514,8 +510,8 @@ fn read_masking_page() -> String {
 
 #[test]
 fn the_documentation_of_masking_names_every_rule() {
-    let read_masking_page = read_masking_page();
+    let page = read_masking_page();
     for (rule, _) in rules() {
-        assert!(read_masking_page.contains(&format!("`{rule}`")), "{rule}");
+        assert!(page.contains(&format!("`{rule}`")), "{rule}");
     }
 }

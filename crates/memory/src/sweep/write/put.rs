@@ -16,7 +16,7 @@ pub(super) fn put_piece(
     is_new: bool,
 ) -> Result<(), StoreError> {
     let into = piece.into.as_str();
-    match piece.replaces {
+    match piece.replaces() {
         Replaces::All if is_new => {}
         Replaces::All => {
             tx.drop_frames(into)?;
@@ -29,30 +29,30 @@ pub(super) fn put_piece(
     if let Some(session) = &piece.delta.session {
         tx.put_session(into, session, sweep.now)?;
     }
-    for (row, frame) in frames.iter().zip(&piece.frames) {
+    for (row, frame) in frames.iter().zip(piece.frames()) {
         tx.add_frame(into, &piece.part, row, packs.row_bytes(frame))?;
     }
-    let frame_marks = frames.iter().zip(&piece.frames);
+    let frame_marks = frames.iter().zip(piece.frames());
     let frame_marks = frame_marks.map(|(row, frame)| (row.frame_no.cast_signed(), &frame.marks));
-    let kept_marks = piece.marks.iter().map(|(frame_no, marks)| (*frame_no, marks));
-    let tail_marks = piece.tail.as_ref().map(|_| (TAIL_NO, &piece.tail_marks));
+    let kept_marks = piece.kept_marks().iter().map(|(frame_no, marks)| (*frame_no, marks));
+    let tail_marks = piece.lines().map(|lines| (TAIL_NO, &lines.tail_marks));
     let marks: Vec<(i64, &Marks)> = frame_marks.chain(kept_marks).chain(tail_marks).collect();
     tx.put_marks(into, &piece.part, &marks)?;
-    if let Some(tail) = &piece.tail {
-        tx.put_tail(into, &piece.part, tail, sweep.masker.version())?;
+    if let Some(lines) = piece.lines() {
+        tx.put_tail(into, &piece.part, &lines.tail, sweep.masker.version())?;
     }
     if let Some(pages) = &piece.pages {
         tx.put_pages(into, pages)?;
     }
     tx.apply_delta(into, piece.kind, &piece.delta)?;
-    if let Some(cursor) = &piece.cursor {
+    if let Some(cursor) = piece.cursor() {
         tx.drop_other_cursors(cursor)?;
         tx.put_cursor(cursor)?;
     }
-    for other in &piece.others {
+    for other in piece.other_cursors() {
         tx.put_cursor(other)?;
     }
-    let Some(promotion) = piece.promotes else {
+    let Some(promotion) = piece.promotion() else {
         return put_reader_state(tx, piece, into);
     };
     let at = promotion.is_growth.then_some(sweep.now);
@@ -65,7 +65,7 @@ pub(super) fn put_piece(
 }
 
 fn put_reader_state(tx: &Tx<'_>, piece: &Piece, uid: &str) -> Result<(), StoreError> {
-    match &piece.state {
+    match piece.state() {
         Some(state) => tx.put_reader(uid, derived_version(piece.agent), state),
         None => Ok(()),
     }
