@@ -34,7 +34,7 @@ impl Money {
 
 /// Prices per million tokens, in micro-dollars.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Rates {
+pub struct TokenRates {
     pub input: u64,
     pub output: u64,
     pub cache_read: u64,
@@ -44,10 +44,10 @@ pub struct Rates {
 
 /// Different prices for requests with a long context.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LongContext {
+pub struct LongContextRates {
     /// The other rates apply if input and cache together exceed this.
     pub above_tokens: u64,
-    pub rates: Rates,
+    pub rates: TokenRates,
     /// True if the other rates apply to the whole request. Otherwise they apply only to the tokens of each kind above
     /// the limit.
     pub whole_request: bool,
@@ -55,15 +55,15 @@ pub struct LongContext {
 
 /// The prices of one model for a period.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Price {
+pub struct ModelPrice {
     /// The name of the model without vendor, date and version.
     pub model: String,
     /// The first day in UTC; `None` if there is no earlier price.
     pub from: Option<Date>,
     /// The first day on which the prices no longer apply.
     pub to: Option<Date>,
-    pub rates: Rates,
-    pub long_context: Option<LongContext>,
+    pub rates: TokenRates,
+    pub long_context: Option<LongContextRates>,
     /// Percentage of the price for calls in fast mode.
     pub fast_percent: u64,
     /// Percentage of the price for calls with flexible timing.
@@ -72,21 +72,21 @@ pub struct Price {
 
 /// All known prices.
 #[derive(Debug, Clone, Default)]
-pub struct Prices(Vec<Price>);
+pub struct PriceTable(Vec<ModelPrice>);
 
-impl Prices {
+impl PriceTable {
     /// If several rows apply to a call, the one that was added last is used.
-    pub fn new(rows: impl IntoIterator<Item = Price>) -> Self {
-        let mut rows: Vec<Price> = rows.into_iter().collect();
+    pub fn new(rows: impl IntoIterator<Item = ModelPrice>) -> Self {
+        let mut rows: Vec<ModelPrice> = rows.into_iter().collect();
         rows.reverse();
         Self(rows)
     }
 
     /// Returns the row that applies to a model at a time. A call without a time gets the current row.
-    pub fn of(&self, model: &str, at: Option<Timestamp>) -> Option<&Price> {
-        let model = plain_name(model);
+    pub fn find(&self, model: &str, at: Option<Timestamp>) -> Option<&ModelPrice> {
+        let model = normalize_model(model);
         let day = at.map(|at| at.to_zoned(TimeZone::UTC).date());
-        let applies = |price: &&Price| {
+        let applies = |price: &&ModelPrice| {
             let has_begun = price.from.zip(day).is_none_or(|(from, day)| from <= day);
             let has_ended = match (price.to, day) {
                 (Some(to), Some(day)) => to <= day,
@@ -101,7 +101,7 @@ impl Prices {
 
 /// Returns the name of a model without vendor, training date and context size:
 /// `us.anthropic.claude-sonnet-4-5-20250929-v1:0` and `claude-sonnet-4-5[1m]` are both `claude-sonnet-4-5`.
-pub fn plain_name(model: &str) -> String {
+pub fn normalize_model(model: &str) -> String {
     let mut name = model.rsplit('/').next().unwrap_or(model).to_ascii_lowercase();
     if let Some(at) = name.find("claude-").or_else(|| name.find("gpt-")) {
         name.drain(..at);
@@ -131,7 +131,7 @@ pub fn plain_name(model: &str) -> String {
     name
 }
 
-impl Price {
+impl ModelPrice {
     /// Returns the cost of a call.
     pub fn cost(&self, call: &Call) -> Money {
         let tokens = &call.tokens;
@@ -188,7 +188,7 @@ mod tests {
 
     #[test]
     fn a_model_has_many_names() {
-        let check = |name: &str| plain_name(name);
+        let check = |name: &str| normalize_model(name);
         for name in [
             "claude-sonnet-4-5",
             "claude-sonnet-4-5-20250929",

@@ -10,7 +10,7 @@ use transcript::Outcome;
 
 use crate::digest::Digest;
 use crate::store::Listed;
-use crate::usage::{Bill, Sum, monday, when};
+use crate::usage::{Bill, UsageSum, billed_at, start_of_week};
 
 pub const HOURS: usize = 24;
 pub const DAYS: usize = 7;
@@ -28,30 +28,30 @@ pub struct Stats {
     pub retries: u64,
     pub wall_s: u64,
     pub active_s: u64,
-    pub outcomes: Outcomes,
+    pub outcomes: OutcomeCounts,
     pub interrupts: u64,
     pub denials: u64,
     pub steerings: u64,
     pub rewinds: u64,
-    pub tests: Tests,
+    pub tests: TestStats,
     pub errors: u64,
     pub errors_resolved: u64,
     /// The most used first. The other lists are sorted in the same way.
-    pub tools: Vec<Tool>,
-    pub files: Vec<Counted>,
-    pub commands: Vec<Counted>,
-    pub error_kinds: Vec<Counted>,
-    pub projects: Vec<Counted>,
-    pub usage: Sum,
+    pub tools: Vec<ToolStats>,
+    pub files: Vec<NameCount>,
+    pub commands: Vec<NameCount>,
+    pub error_kinds: Vec<NameCount>,
+    pub projects: Vec<NameCount>,
+    pub usage: UsageSum,
     /// Calls by day of the week, Monday first, and hour.
     pub heat: [[u64; HOURS]; DAYS],
     /// Every week from the first to the last, including empty ones.
-    pub weeks: Vec<Week>,
+    pub weeks: Vec<WeekStats>,
 }
 
 /// Number of sessions by outcome.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Outcomes {
+pub struct OutcomeCounts {
     pub success: u64,
     pub fail: u64,
     pub abandoned: u64,
@@ -59,14 +59,14 @@ pub struct Outcomes {
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Tests {
+pub struct TestStats {
     pub passed: u64,
     pub failed: u64,
     pub unclear: u64,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Tool {
+pub struct ToolStats {
     pub tool: String,
     pub calls: u64,
     pub errors: u64,
@@ -75,26 +75,26 @@ pub struct Tool {
 
 /// The count of a name, and the number of sessions with it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Counted {
+pub struct NameCount {
     pub name: String,
     pub count: u64,
     pub sessions: u64,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Week {
+pub struct WeekStats {
     pub monday: Date,
     pub sessions: u64,
     pub turns: u64,
     pub active_s: u64,
-    pub usage: Sum,
+    pub usage: UsageSum,
 }
 
 /// The inputs of the statistics.
-pub struct Known<'a> {
+pub struct StatsInput<'a> {
     pub sessions: &'a [Listed],
     /// True for each session that is selected.
-    pub takes: &'a [bool],
+    pub is_selected: &'a [bool],
     pub digests: &'a HashMap<String, Digest>,
     pub bills: &'a [Bill],
     pub zone: &'a TimeZone,
@@ -102,12 +102,17 @@ pub struct Known<'a> {
 }
 
 /// Returns the statistics of the selected sessions.
-pub fn of(known: &Known<'_>) -> Stats {
+pub fn compute_stats(input: &StatsInput<'_>) -> Stats {
     let mut stats = Stats::default();
     let mut lists = NameLists::default();
-    let mut weeks: BTreeMap<Date, Week> = BTreeMap::new();
-    for (session, _) in known.sessions.iter().zip(known.takes).filter(|(_, takes)| **takes) {
-        let digest = known.digests.get(&session.session_uid);
+    let mut weeks: BTreeMap<Date, WeekStats> = BTreeMap::new();
+    for (session, _) in input
+        .sessions
+        .iter()
+        .zip(input.is_selected)
+        .filter(|(_, is_selected)| **is_selected)
+    {
+        let digest = input.digests.get(&session.session_uid);
         if session.is_subagent {
             stats.subagents += 1;
         } else {
@@ -117,50 +122,50 @@ pub fn of(known: &Known<'_>) -> Stats {
             stats.without_digest += 1;
             continue;
         };
-        stats.add(digest, known.now);
+        stats.add(digest, input.now);
         lists.add(digest);
         let began = session
             .started_micros
             .and_then(|at| jiff::Timestamp::from_microsecond(at).ok());
         if let Some(began) = began.filter(|_| !session.is_subagent) {
-            let week = week_mut(&mut weeks, monday(began.to_zoned(known.zone.clone()).date()));
+            let week = week_mut(&mut weeks, start_of_week(began.to_zoned(input.zone.clone()).date()));
             week.sessions += 1;
             week.turns += u64::from(digest.turns);
             week.active_s += digest.time.active_s;
         }
     }
-    for bill in known.bills {
+    for bill in input.bills {
         stats.usage.add(bill);
-        let Some(at) = when(bill, &known.sessions[bill.session]) else {
+        let Some(at) = billed_at(bill, &input.sessions[bill.session]) else {
             continue;
         };
-        let at = at.to_zoned(known.zone.clone());
+        let at = at.to_zoned(input.zone.clone());
         let day = usize::try_from(at.weekday().to_monday_zero_offset()).unwrap_or_default();
         let hour = usize::try_from(at.hour()).unwrap_or_default();
         stats.heat[day % DAYS][hour % HOURS] += 1;
-        week_mut(&mut weeks, monday(at.date())).usage.add(bill);
+        week_mut(&mut weeks, start_of_week(at.date())).usage.add(bill);
     }
     lists.finish(&mut stats);
     stats.weeks = fill_gaps(weeks);
     stats
 }
 
-fn week_mut(weeks: &mut BTreeMap<Date, Week>, monday: Date) -> &mut Week {
+fn week_mut(weeks: &mut BTreeMap<Date, WeekStats>, monday: Date) -> &mut WeekStats {
     weeks.entry(monday).or_insert_with(|| empty_week(monday))
 }
 
-fn empty_week(monday: Date) -> Week {
-    Week {
+fn empty_week(monday: Date) -> WeekStats {
+    WeekStats {
         monday,
         sessions: 0,
         turns: 0,
         active_s: 0,
-        usage: Sum::default(),
+        usage: UsageSum::default(),
     }
 }
 
 /// Returns all weeks in order. Weeks without sessions are added, because a chart needs them.
-fn fill_gaps(mut weeks: BTreeMap<Date, Week>) -> Vec<Week> {
+fn fill_gaps(mut weeks: BTreeMap<Date, WeekStats>) -> Vec<WeekStats> {
     let (Some(first), Some(last)) = (weeks.keys().next().copied(), weeks.keys().next_back().copied()) else {
         return Vec::new();
     };
@@ -202,7 +207,7 @@ impl Stats {
 /// What is counted by name.
 #[derive(Default)]
 struct NameLists {
-    tools: BTreeMap<String, Tool>,
+    tools: BTreeMap<String, ToolStats>,
     files: NameCounter,
     commands: NameCounter,
     errors: NameCounter,
@@ -223,11 +228,11 @@ impl NameCounter {
         }
     }
 
-    fn into_sorted(self) -> Vec<Counted> {
-        let mut all: Vec<Counted> = self
+    fn into_sorted(self) -> Vec<NameCount> {
+        let mut all: Vec<NameCount> = self
             .0
             .into_iter()
-            .map(|(name, (count, sessions))| Counted { name, count, sessions })
+            .map(|(name, (count, sessions))| NameCount { name, count, sessions })
             .collect();
         all.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.name.cmp(&b.name)));
         all
@@ -257,7 +262,7 @@ impl NameLists {
     }
 
     fn finish(self, stats: &mut Stats) {
-        let named = |(tool, used): (String, Tool)| Tool { tool, ..used };
+        let named = |(tool, used): (String, ToolStats)| ToolStats { tool, ..used };
         stats.tools = self.tools.into_iter().map(named).collect();
         stats
             .tools

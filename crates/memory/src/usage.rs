@@ -12,7 +12,7 @@ use jiff::{Timestamp, ToSpan};
 use rustc_hash::FxHashMap;
 use transcript::{Call, LineageKind, Session, Tokens};
 
-use crate::prices::{Money, Price, Prices};
+use crate::prices::{ModelPrice, Money, PriceTable};
 use crate::store::{Listed, Store, StoreError};
 
 /// One counted call and its cost.
@@ -21,12 +21,12 @@ pub struct Bill {
     /// The index of its session in the list.
     pub session: usize,
     pub call: Call,
-    pub cost: Cost,
+    pub cost: CallCost,
 }
 
 /// The cost of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Cost {
+pub enum CallCost {
     /// Reported by the log.
     Reported(Money),
     /// Computed from tokens and prices.
@@ -37,7 +37,7 @@ pub enum Cost {
 
 /// What usage can be grouped by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Dimension {
+pub enum UsageDimension {
     Day,
     Week,
     Month,
@@ -50,7 +50,7 @@ pub enum Dimension {
     User,
 }
 
-impl Dimension {
+impl UsageDimension {
     pub const ALL: [Self; 10] = [
         Self::Day,
         Self::Week,
@@ -81,14 +81,14 @@ impl Dimension {
     }
 
     /// Parses a name. Returns `None` if it is unknown.
-    pub fn of_word(word: &str) -> Option<Self> {
+    pub fn parse(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|dimension| dimension.as_str() == word)
     }
 }
 
 /// The value of a bill in one dimension. Unknown text is empty.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Key {
+pub enum DimensionValue {
     /// The day, or the first day of the week or month; `None` if the log has no time.
     Date(Option<Date>),
     Text(Arc<str>),
@@ -96,7 +96,7 @@ pub enum Key {
 
 /// The sum of some bills.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Sum {
+pub struct UsageSum {
     pub tokens: Tokens,
     pub calls: u64,
     /// The cost of the calls that have a price.
@@ -107,23 +107,23 @@ pub struct Sum {
     pub web_searches: u64,
 }
 
-impl Sum {
+impl UsageSum {
     /// Adds one bill.
     pub fn add(&mut self, bill: &Bill) {
         self.add_call(&bill.call, bill.cost);
     }
 
-    fn add_call(&mut self, call: &Call, cost: Cost) {
+    fn add_call(&mut self, call: &Call, cost: CallCost) {
         self.tokens.add(&call.tokens);
         self.calls += 1;
         self.web_searches += call.web_searches;
         match cost {
-            Cost::Reported(money) => {
+            CallCost::Reported(money) => {
                 self.money.add(money);
                 self.reported.add(money);
             }
-            Cost::Computed(money) => self.money.add(money),
-            Cost::Unpriced => self.unpriced_calls += 1,
+            CallCost::Computed(money) => self.money.add(money),
+            CallCost::Unpriced => self.unpriced_calls += 1,
         }
     }
 
@@ -150,20 +150,20 @@ impl Sum {
 
 /// One row of a usage table.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Row {
+pub struct UsageGroup {
     /// In the order of the requested dimensions.
-    pub keys: Vec<Key>,
-    pub sum: Sum,
+    pub keys: Vec<DimensionValue>,
+    pub sum: UsageSum,
 }
 
 /// Returns the bills of all calls that count, for the sessions and calls that `takes` selects.
 ///
 /// The copy of a call that counts is determined over all sessions first, because a filter must not turn a copy into a
 /// call.
-pub fn bills(
+pub fn load_bills(
     store: &Store,
     sessions: &[Listed],
-    prices: &Prices,
+    prices: &PriceTable,
     takes: &dyn Fn(usize, &Call) -> bool,
 ) -> Result<Vec<Bill>, StoreError> {
     let _look = store.look()?;
@@ -177,7 +177,7 @@ pub fn bills(
         // If the session is not listed, its call may still be the copy that counts.
         |uid| places.get(uid).copied().unwrap_or(usize::MAX),
         |session, call| {
-            let cost = Cost::Unpriced;
+            let cost = CallCost::Unpriced;
             bills.push(Bill { session, call, cost });
         },
     )?;
@@ -201,11 +201,11 @@ pub fn bills(
 }
 
 /// Returns the sum of some calls, counting each call once.
-pub fn sum<'c>(calls: impl Iterator<Item = &'c Call>, prices: &Prices) -> Sum {
+pub fn sum_calls<'c>(calls: impl Iterator<Item = &'c Call>, prices: &PriceTable) -> UsageSum {
     let calls: Vec<&Call> = calls.collect();
     let counts = transcript::counted(&calls);
     let mut price_cache = PriceCache::new(prices);
-    let mut sum = Sum::default();
+    let mut sum = UsageSum::default();
     for (call, _) in calls.into_iter().zip(counts).filter(|(_, counts)| *counts) {
         sum.add_call(call, price_cache.cost(call));
     }
@@ -217,14 +217,14 @@ type ModelDay = (*const u8, Option<i64>);
 
 /// The price rows of calls by model and day, because there are few of them and many calls.
 struct PriceCache<'p> {
-    prices: &'p Prices,
-    known: FxHashMap<ModelDay, Option<&'p Price>>,
+    prices: &'p PriceTable,
+    known: FxHashMap<ModelDay, Option<&'p ModelPrice>>,
     /// The last lookup, because consecutive calls mostly have the same model and day.
-    last: Option<(ModelDay, Option<&'p Price>)>,
+    last: Option<(ModelDay, Option<&'p ModelPrice>)>,
 }
 
 impl<'p> PriceCache<'p> {
-    fn new(prices: &'p Prices) -> Self {
+    fn new(prices: &'p PriceTable) -> Self {
         Self {
             prices,
             known: FxHashMap::default(),
@@ -232,46 +232,46 @@ impl<'p> PriceCache<'p> {
         }
     }
 
-    fn find_price(&mut self, model: &Arc<str>, at: Option<Timestamp>) -> Option<&'p Price> {
+    fn find_price(&mut self, model: &Arc<str>, at: Option<Timestamp>) -> Option<&'p ModelPrice> {
         const DAY_SECONDS: i64 = 86_400;
         let day = at.map(|at| at.as_second().div_euclid(DAY_SECONDS));
         let key = (model.as_ptr(), day);
         if let Some((_, price)) = self.last.filter(|(last, _)| *last == key) {
             return price;
         }
-        let price = *self.known.entry(key).or_insert_with(|| self.prices.of(model, at));
+        let price = *self.known.entry(key).or_insert_with(|| self.prices.find(model, at));
         self.last = Some((key, price));
         price
     }
 
-    fn cost(&mut self, call: &Call) -> Cost {
+    fn cost(&mut self, call: &Call) -> CallCost {
         if let Some(ticks) = call.cost_usd_ticks {
-            return Cost::Reported(Money::from_ticks(ticks));
+            return CallCost::Reported(Money::from_ticks(ticks));
         }
         let price = call.model.as_ref().and_then(|model| self.find_price(model, call.ts));
-        price.map_or(Cost::Unpriced, |price| Cost::Computed(price.cost(call)))
+        price.map_or(CallCost::Unpriced, |price| CallCost::Computed(price.cost(call)))
     }
 }
 
 /// Sums bills by dimensions. The rows are sorted by their keys.
-pub fn group(
+pub fn group_bills(
     bills: &[Bill],
     sessions: &[Listed],
     parents: &HashMap<String, String>,
-    by: &[Dimension],
+    by: &[UsageDimension],
     zone: &TimeZone,
-) -> Vec<Row> {
+) -> Vec<UsageGroup> {
     let roots = TopSessions::new(sessions, parents);
     // Keys are expensive to make. Bills of one session, model and quarter of an hour have the same keys, because no
     // time zone has its midnight within a quarter. A model is identified by the address of its name, which its calls
     // share.
     let mut same: FxHashMap<(Option<*const u8>, Option<i64>), usize> = FxHashMap::default();
     let mut last_session = usize::MAX;
-    let mut rows: Vec<Row> = Vec::new();
-    let mut places: FxHashMap<Vec<Key>, usize> = FxHashMap::default();
+    let mut rows: Vec<UsageGroup> = Vec::new();
+    let mut places: FxHashMap<Vec<DimensionValue>, usize> = FxHashMap::default();
     for bill in bills {
         const QUARTER_SECONDS: i64 = 900;
-        let quarter = when(bill, &sessions[bill.session]).map(|at| at.as_second().div_euclid(QUARTER_SECONDS));
+        let quarter = billed_at(bill, &sessions[bill.session]).map(|at| at.as_second().div_euclid(QUARTER_SECONDS));
         if bill.session != last_session {
             same.clear();
             last_session = bill.session;
@@ -279,13 +279,13 @@ pub fn group(
         let place = *same
             .entry((bill.call.model.as_ref().map(|model| model.as_ptr()), quarter))
             .or_insert_with(|| {
-                let keys: Vec<Key> = by
+                let keys: Vec<DimensionValue> = by
                     .iter()
                     .map(|dimension| dimension_key(*dimension, bill, sessions, &roots, zone))
                     .collect();
                 *places.entry(keys.clone()).or_insert_with(|| {
-                    let sum = Sum::default();
-                    rows.push(Row { keys, sum });
+                    let sum = UsageSum::default();
+                    rows.push(UsageGroup { keys, sum });
                     rows.len() - 1
                 })
             });
@@ -296,45 +296,54 @@ pub fn group(
 }
 
 /// Returns the sum of all bills.
-pub fn total(bills: &[Bill]) -> Sum {
-    let mut sum = Sum::default();
+pub fn sum_bills(bills: &[Bill]) -> UsageSum {
+    let mut sum = UsageSum::default();
     bills.iter().for_each(|bill| sum.add(bill));
     sum
 }
 
-fn dimension_key(dimension: Dimension, bill: &Bill, sessions: &[Listed], roots: &TopSessions, zone: &TimeZone) -> Key {
+fn dimension_key(
+    dimension: UsageDimension,
+    bill: &Bill,
+    sessions: &[Listed],
+    roots: &TopSessions,
+    zone: &TimeZone,
+) -> DimensionValue {
     let session = &sessions[bill.session];
-    let text = |text: Option<&Arc<str>>| Key::Text(text.cloned().unwrap_or_default());
-    let date =
-        |first: fn(Date) -> Date| Key::Date(when(bill, session).map(|at| first(at.to_zoned(zone.clone()).date())));
+    let text = |text: Option<&Arc<str>>| DimensionValue::Text(text.cloned().unwrap_or_default());
+    let date = |first: fn(Date) -> Date| {
+        DimensionValue::Date(billed_at(bill, session).map(|at| first(at.to_zoned(zone.clone()).date())))
+    };
     match dimension {
-        Dimension::Day => date(|day| day),
-        Dimension::Week => date(monday),
-        Dimension::Month => date(Date::first_of_month),
-        Dimension::Agent => Key::Text(session.flavor().into()),
-        Dimension::Model => text(bill.call.model.as_ref()),
-        Dimension::Project => text(session.cwd.as_ref().or(session.repo.as_ref())),
-        Dimension::Branch => text(session.branch.as_ref()),
-        Dimension::Machine => text(session.machine.as_ref()),
-        Dimension::User => text(session.user.as_ref()),
-        Dimension::Session => Key::Text(sessions[roots.top_of(bill.session)].session_uid.as_str().into()),
+        UsageDimension::Day => date(|day| day),
+        UsageDimension::Week => date(start_of_week),
+        UsageDimension::Month => date(Date::first_of_month),
+        UsageDimension::Agent => DimensionValue::Text(session.flavor().into()),
+        UsageDimension::Model => text(bill.call.model.as_ref()),
+        UsageDimension::Project => text(session.cwd.as_ref().or(session.repo.as_ref())),
+        UsageDimension::Branch => text(session.branch.as_ref()),
+        UsageDimension::Machine => text(session.machine.as_ref()),
+        UsageDimension::User => text(session.user.as_ref()),
+        UsageDimension::Session => {
+            DimensionValue::Text(sessions[roots.top_of(bill.session)].session_uid.as_str().into())
+        }
     }
 }
 
 /// Returns when a call was billed: its own time or, if it has none, the start of its session.
-pub fn when(bill: &Bill, session: &Listed) -> Option<Timestamp> {
+pub fn billed_at(bill: &Bill, session: &Listed) -> Option<Timestamp> {
     let began = || Timestamp::from_microsecond(session.started_micros?).ok();
     bill.call.ts.or_else(began)
 }
 
 /// Returns the Monday of a day's week.
-pub fn monday(day: Date) -> Date {
+pub fn start_of_week(day: Date) -> Date {
     let since = day.weekday().since(Weekday::Monday);
     day.checked_sub(i64::from(since).days()).unwrap_or(day)
 }
 
 /// Returns the session that started each subagent, by uid, as named by the subagent's log or by its uid.
-pub fn parents(store: &Store) -> Result<HashMap<String, String>, StoreError> {
+pub fn load_parents(store: &Store) -> Result<HashMap<String, String>, StoreError> {
     let nearest = |child: &Session| {
         let own = child.session_uid.as_str();
         let link = child

@@ -7,10 +7,10 @@ use memory::digest::{self, Digest};
 use memory::logs::{self, LogReading};
 use memory::mask::Masker;
 use memory::outcome::outcome_word;
-use memory::prices::Prices;
+use memory::prices::PriceTable;
 use memory::session_text::{SessionText, SessionTexts, TextLocation, TextOrigin};
 use memory::store::{Decision, Patience, Store, StoreError};
-use memory::usage::{self, Sum};
+use memory::usage::{self, UsageSum};
 use serde_json::{Value, json};
 use transcript::Call;
 
@@ -51,11 +51,11 @@ struct DigestAnswer {
     digest: Digest,
     /// Where the text of the session comes from.
     origin: TextOrigin,
-    cost: Sum,
+    cost: UsageSum,
     decisions: Vec<Decision>,
     /// With `--subagents`: their digests, and the total cost of the session and its subagents.
     children: Vec<Digest>,
-    rolled_up_cost: Sum,
+    rolled_up_cost: UsageSum,
 }
 
 pub(crate) fn run(ui: &mut Ui, context: &Context, args: &DigestArgs) -> Result<Outcome, CommandError> {
@@ -94,7 +94,7 @@ fn from_memory(
     ui: &mut Ui,
     context: &Context,
     args: &DigestArgs,
-    prices: &Prices,
+    prices: &PriceTable,
 ) -> Result<DigestAnswer, CommandError> {
     let store = open_memory(context)?;
     let uid = resolve(&store, context, &args.session)?.session_uid;
@@ -116,7 +116,7 @@ fn from_memory(
         (None, _) => return Err(no_digest(context, texts.masker, &uid, &location)),
     };
     let mut calls = store.reads().calls_of(&uid)?;
-    let cost = usage::sum(calls.iter(), prices);
+    let cost = usage::sum_calls(calls.iter(), prices);
     let mut children = Vec::new();
     if args.subagents {
         for child in store.reads().subagents_of(&uid)? {
@@ -131,12 +131,12 @@ fn from_memory(
         cost,
         decisions: store.reads().decisions_of(&uid)?,
         children,
-        rolled_up_cost: usage::sum(calls.iter(), prices),
+        rolled_up_cost: usage::sum_calls(calls.iter(), prices),
     })
 }
 
 /// Makes the digest of a log that is not in the memory. Writes nothing.
-fn from_log(context: &Context, args: &DigestArgs, prices: &Prices) -> Result<DigestAnswer, CommandError> {
+fn from_log(context: &Context, args: &DigestArgs, prices: &PriceTable) -> Result<DigestAnswer, CommandError> {
     let path = context.places.current_dir.join(&args.session);
     let (masker, settings) = (context.masker(false)?, context.digest_settings());
     let read = logs::read_session(&path, None, &masker).map_err(told_log_error)?;
@@ -147,7 +147,7 @@ fn from_log(context: &Context, args: &DigestArgs, prices: &Prices) -> Result<Dig
     };
     let mut children = Vec::new();
     let mut calls: Vec<&Call> = read.main.reading.calls.iter().collect();
-    let cost = usage::sum(calls.iter().copied(), prices);
+    let cost = usage::sum_calls(calls.iter().copied(), prices);
     for log in read.subagents.iter().filter(|_| args.subagents) {
         calls.extend(&log.reading.calls);
         children.extend(make(log)?);
@@ -158,7 +158,7 @@ fn from_log(context: &Context, args: &DigestArgs, prices: &Prices) -> Result<Dig
         cost,
         decisions: Vec::new(),
         children,
-        rolled_up_cost: usage::sum(calls.into_iter(), prices),
+        rolled_up_cost: usage::sum_calls(calls.into_iter(), prices),
     })
 }
 
@@ -225,7 +225,7 @@ pub(crate) fn page_lines(
 ) -> Result<Vec<String>, CommandError> {
     let prices = prices::load(Some(&prices::user_file(context)))?;
     let calls = store.reads().calls_of(digest.session_uid.as_str())?;
-    let cost = usage::sum(calls.iter(), &prices);
+    let cost = usage::sum_calls(calls.iter(), &prices);
     let answer = DigestAnswer {
         digest,
         origin: TextOrigin::Digest,

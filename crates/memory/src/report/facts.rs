@@ -7,7 +7,7 @@ use super::fields::{Citation, Covered, Unread};
 use crate::active::ActiveTime;
 use crate::digest::{Findings, Ran, Step};
 use crate::store::{Store, StoreError};
-use crate::usage::Sum;
+use crate::usage::UsageSum;
 
 /// All facts of a day.
 #[derive(Default)]
@@ -73,7 +73,7 @@ pub(super) struct TurnFacts {
     pub(super) choices: Vec<ChosenAnswer>,
     pub(super) decisions: Vec<String>,
     pub(super) is_rewound: bool,
-    pub(super) cost: Sum,
+    pub(super) cost: UsageSum,
 }
 
 /// A text with its line.

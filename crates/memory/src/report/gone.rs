@@ -80,7 +80,7 @@ pub(super) fn find_evicted(
         let day_calls = calls
             .iter()
             .filter(|call| call.ts.is_some_and(|ts| start <= ts && ts < end));
-        let sum = usage::sum(day_calls, ask.prices);
+        let sum = usage::sum_calls(day_calls, ask.prices);
         let whole = turns.len() == all.len();
         found.push(EvictedSession {
             decisions: recorded_decisions(store, &session.session_uid, &all, &turns)?,

@@ -12,7 +12,7 @@ use crate::active::ActiveTime;
 use crate::digest::Ran;
 use crate::outcome::{Course, Evidence, Judgement, hands_in, made_commits, passed};
 use crate::signals::{Intervention, corrects, intervention};
-use crate::usage::Sum;
+use crate::usage::UsageSum;
 
 /// A piece of work with its assessment.
 pub(super) struct WorkPiece {
@@ -200,7 +200,7 @@ pub(super) fn sum_turns(facts: &Facts, turns: &[usize]) -> Totals {
     let mut sessions: Vec<usize> = turns.iter().map(|turn| facts.turns[*turn].session).collect();
     sessions.sort_unstable();
     sessions.dedup();
-    let mut sum = Sum::default();
+    let mut sum = UsageSum::default();
     let mut totals = Totals {
         projects: 1,
         sessions: sessions.len() as u64,

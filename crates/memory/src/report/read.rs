@@ -121,7 +121,7 @@ fn price_turns(read: &mut [ReadSession], ask: &Ask<'_>) {
             .collect();
         for (at, turn) in session.turns.iter_mut().enumerate() {
             let calls = own.iter().filter(|(of, _)| *of == at).map(|(_, call)| call);
-            turn.cost = usage::sum(calls, ask.prices);
+            turn.cost = usage::sum_calls(calls, ask.prices);
         }
     }
 }

@@ -3,32 +3,32 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::{Bill, Sum};
+use super::{Bill, UsageSum};
 
 const HOURS: i64 = 5;
 const HOUR_SECONDS: i64 = 3_600;
 
 /// Five hours with calls, or a gap without any.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Block {
+pub struct BillingBlock {
     pub start: Timestamp,
     /// The end of the block, not the time of its last call.
     pub end: Timestamp,
     /// `None` for a gap.
-    pub work: Option<Work>,
+    pub work: Option<BlockWork>,
 }
 
 /// The calls of a block.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Work {
+pub struct BlockWork {
     pub first: Timestamp,
     pub last: Timestamp,
-    pub sum: Sum,
+    pub sum: UsageSum,
     /// True if the block is not over yet.
     pub is_active: bool,
 }
 
-impl Work {
+impl BlockWork {
     /// Returns the minutes from the first call to the last, or `None` if there is only one moment.
     fn minutes(&self) -> Option<f64> {
         let minutes = self.last.duration_since(self.first).as_secs_f64() / 60.0;
@@ -55,16 +55,16 @@ impl Work {
 }
 
 /// Returns the blocks of some bills, oldest first, with the gaps between them. Bills without a time are skipped.
-pub fn of(bills: &[Bill], now: Timestamp) -> Vec<Block> {
+pub fn make_blocks(bills: &[Bill], now: Timestamp) -> Vec<BillingBlock> {
     let mut timed: Vec<(Timestamp, &Bill)> = bills
         .iter()
         .filter_map(|bill| bill.call.ts.map(|at| (at, bill)))
         .collect();
     timed.sort_by_key(|(at, _)| *at);
-    let mut blocks: Vec<Block> = Vec::new();
+    let mut blocks: Vec<BillingBlock> = Vec::new();
     for (at, bill) in timed {
         match blocks.last_mut() {
-            Some(Block {
+            Some(BillingBlock {
                 end, work: Some(work), ..
             }) if at < *end => {
                 work.last = at;
@@ -73,7 +73,7 @@ pub fn of(bills: &[Bill], now: Timestamp) -> Vec<Block> {
             before => {
                 let gap = before.filter(|block| at > block.end).map(|block| block.end);
                 let block = start_block(at, bill);
-                let gap = gap.filter(|end| *end < block.start).map(|start| Block {
+                let gap = gap.filter(|end| *end < block.start).map(|start| BillingBlock {
                     start,
                     end: block.start,
                     work: None,
@@ -83,7 +83,7 @@ pub fn of(bills: &[Bill], now: Timestamp) -> Vec<Block> {
             }
         }
     }
-    if let Some(Block {
+    if let Some(BillingBlock {
         end, work: Some(work), ..
     }) = blocks.last_mut()
     {
@@ -92,18 +92,18 @@ pub fn of(bills: &[Bill], now: Timestamp) -> Vec<Block> {
     blocks
 }
 
-fn start_block(at: Timestamp, bill: &Bill) -> Block {
+fn start_block(at: Timestamp, bill: &Bill) -> BillingBlock {
     let second = at.as_second();
     let start = Timestamp::from_second(second - second.rem_euclid(HOUR_SECONDS)).unwrap_or(at);
-    let mut sum = Sum::default();
+    let mut sum = UsageSum::default();
     sum.add(bill);
-    let work = Work {
+    let work = BlockWork {
         first: at,
         last: at,
         sum,
         is_active: false,
     };
-    Block {
+    BillingBlock {
         start,
         end: start.saturating_add(SignedDuration::from_hours(HOURS)).unwrap_or(at),
         work: Some(work),

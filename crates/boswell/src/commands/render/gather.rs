@@ -11,7 +11,7 @@ use memory::mask::{Masker, Numbering};
 use memory::repos;
 use memory::session_text::{SessionText, SessionTexts, TextLocation, TextOrigin};
 use memory::store::{Store, works_for};
-use memory::usage::{self, Sum};
+use memory::usage::{self, UsageSum};
 use render::{SessionCost, SessionNumbers, Subagent, Transcript, TranscriptEntry, TranscriptHead};
 use transcript::{Agent, Call, Lineage, LineageKind, Outcome, Session, SessionEvent, Turn};
 
@@ -140,7 +140,7 @@ pub(super) fn known(
         calls: &mut calls,
     };
     let mut transcript = gatherer.session(session_uid, text, turns, 0)?;
-    transcript.head.money = money(&usage::sum(calls.iter(), &means.prices));
+    transcript.head.money = money(&usage::sum_calls(calls.iter(), &means.prices));
     Ok(Gathered {
         transcript,
         masked: 0,
@@ -296,7 +296,7 @@ pub(super) fn bare(
             subagent(&mut transcript, told.or_else(|| link_of(&child.head.session)), child);
         }
     }
-    transcript.head.money = money(&usage::sum(calls.iter(), &means.prices));
+    transcript.head.money = money(&usage::sum_calls(calls.iter(), &means.prices));
     Ok(Gathered {
         transcript,
         masked: 0,
@@ -389,7 +389,7 @@ fn settle(session: &mut Session, calls: &[Call]) {
     );
 }
 
-fn money(sum: &Sum) -> Option<SessionCost> {
+fn money(sum: &UsageSum) -> Option<SessionCost> {
     let micros = sum.micros().filter(|_| sum.calls > 0)?;
     Some(SessionCost {
         micros,
