@@ -23,7 +23,7 @@ pub struct ActiveTime {
 
 impl ActiveTime {
     /// Returns the active time of a session. Copied history belongs to another session and is skipped.
-    pub fn of_events<'e>(events: impl IntoIterator<Item = &'e SessionEvent>, inherited: Option<Inherited>) -> Self {
+    pub fn from_events<'e>(events: impl IntoIterator<Item = &'e SessionEvent>, inherited: Option<Inherited>) -> Self {
         let mut active = Self::default();
         let is_own = |event: &&SessionEvent| !inherited.is_some_and(|inherited| inherited.covers(event.line));
         for at in events.into_iter().filter(is_own).filter_map(|event| event.ts) {

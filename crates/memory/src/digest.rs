@@ -28,14 +28,14 @@ use crate::repos::{self, Repo};
 use crate::store::{Fact, Patience, Place, Store, StoreError};
 
 pub use fields::{
-    CommandRuns, Commit, Digest, ErrorKind, Errors, FileEdits, HourTokens, Interventions, LastTest, ModelTokens,
-    Snippet, Spent, TestRuns, TokensSpent, Told, ToolUse,
+    CommandRuns, Digest, ErrorGroup, ErrorSummary, FileEdits, HourTokens, Interventions, LastTest, ModelTokens,
+    ReportedFact, SessionCommit, SessionTime, Snippet, TestRuns, TokenTotals, ToolUse,
 };
-pub(crate) use fresh::{AtHand, name_repo};
+pub(crate) use fresh::{InMemorySession, name_repo};
 pub use from_log::from_log;
 pub use lines::Findings;
 pub(crate) use lines::verdict;
-pub(crate) use steps::{End, Ran, Step, Steps};
+pub(crate) use steps::{CallStatus, CallStep, Step, StepJoiner};
 
 /// The version of the fields and rules. Digests of another version are made again while the raw text exists.
 pub const VERSION: u32 = 3;
@@ -50,7 +50,7 @@ const THREADED_MIN: usize = 32;
 
 /// The inputs of a digest that do not depend on the session.
 #[derive(Debug, Clone, Copy)]
-pub struct Settings<'a> {
+pub struct DigestSettings<'a> {
     pub now: Timestamp,
     /// Matches a task reference in branches, prompts and commits.
     pub task_pattern: &'a Regex,
@@ -58,7 +58,7 @@ pub struct Settings<'a> {
 
 /// What is known about a session apart from its events.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Facts {
+pub struct DigestFacts {
     pub session: Session,
     pub turns: Vec<Turn>,
     pub calls: Vec<Call>,
@@ -71,7 +71,11 @@ pub struct Facts {
 }
 
 /// Returns the digest of a session. The result depends on nothing but the arguments.
-pub fn of<'e>(facts: &Facts, events: impl IntoIterator<Item = &'e SessionEvent>, settings: &Settings<'_>) -> Digest {
+pub fn make_digest<'e>(
+    facts: &DigestFacts,
+    events: impl IntoIterator<Item = &'e SessionEvent>,
+    settings: &DigestSettings<'_>,
+) -> Digest {
     let mut builder = DigestBuilder::new(facts);
     for event in events {
         builder.add_event(event);
@@ -82,11 +86,11 @@ pub fn of<'e>(facts: &Facts, events: impl IntoIterator<Item = &'e SessionEvent>,
 /// Writes the digests of all quiet sessions that have grown since their last digest or have one of another version.
 /// Returns their uids.
 /// The digests are made without the write lock, so that other commands can write meanwhile.
-pub(crate) fn write_due(
+pub(crate) fn write_due_digests(
     store: &mut Store,
     patience: Patience<'_>,
     command: &str,
-    settings: &Settings<'_>,
+    settings: &DigestSettings<'_>,
     threads: usize,
     sentence: &dyn Fn(u64) -> String,
 ) -> Result<Vec<String>, StoreError> {
@@ -101,7 +105,7 @@ pub(crate) fn write_due(
         Ok(())
     };
     if due.len() < THREADED_MIN {
-        let make = |uid: &String| skip_damaged(make(store, uid, settings));
+        let make = |uid: &String| skip_damaged(compute_digest(store, uid, settings));
         let made: Result<Vec<_>, _> = due.iter().filter_map(make).collect();
         write(store, made?)?;
         return Ok(written);
@@ -137,7 +141,7 @@ fn make_due_digests(
     place: &Place,
     due: &[String],
     next: &AtomicUsize,
-    settings: &Settings<'_>,
+    settings: &DigestSettings<'_>,
     sender: &SyncSender<Result<MadeDigest, StoreError>>,
 ) {
     let store = match Store::open_existing(place.clone()) {
@@ -149,7 +153,7 @@ fn make_due_digests(
         }
     };
     while let Some(uid) = due.get(next.fetch_add(1, Ordering::Relaxed)) {
-        let made = skip_damaged(make(&store, uid, settings));
+        let made = skip_damaged(compute_digest(&store, uid, settings));
         if made.is_some_and(|made| sender.send(made).is_err()) {
             return;
         }
@@ -170,7 +174,7 @@ fn write_digests(
     store: &mut Store,
     patience: Patience<'_>,
     command: &str,
-    settings: &Settings<'_>,
+    settings: &DigestSettings<'_>,
     made: &[MadeDigest],
     sentence: &dyn Fn(u64) -> String,
 ) -> Result<Vec<String>, StoreError> {
@@ -192,17 +196,17 @@ fn write_digests(
 
 /// Writes the digest of one session now, even if the session is not quiet, and returns it. An existing digest is
 /// returned unchanged if it is current or sealed. Returns `None` if the session is unknown or has no stored lines.
-pub fn make_one(
+pub fn write_digest(
     store: &mut Store,
     patience: Patience<'_>,
     command: &str,
     session_uid: &str,
-    settings: &Settings<'_>,
+    settings: &DigestSettings<'_>,
 ) -> Result<Option<Digest>, StoreError> {
-    if let Some(kept) = current(store, session_uid)? {
+    if let Some(kept) = current_digest(store, session_uid)? {
         return Ok(Some(kept));
     }
-    let Some((digest, growth)) = make(store, session_uid, settings)? else {
+    let Some((digest, growth)) = compute_digest(store, session_uid, settings)? else {
         return Ok(None);
     };
     let lock = store.lock(patience)?;
@@ -215,7 +219,7 @@ pub fn make_one(
 
 /// Returns the stored digest of a session if a new one would be the same, or if it is sealed because the raw text is
 /// gone.
-pub fn current(store: &Store, session_uid: &str) -> Result<Option<Digest>, StoreError> {
+pub fn current_digest(store: &Store, session_uid: &str) -> Result<Option<Digest>, StoreError> {
     let Some(row) = store.reads().digest_of(session_uid)? else {
         return Ok(None);
     };
@@ -225,18 +229,22 @@ pub fn current(store: &Store, session_uid: &str) -> Result<Option<Digest>, Store
 }
 
 /// Makes the digest of a session. Returns it with the state of the session, and writes nothing.
-pub fn make(store: &Store, session_uid: &str, settings: &Settings<'_>) -> Result<Option<MadeDigest>, StoreError> {
+pub fn compute_digest(
+    store: &Store,
+    session_uid: &str,
+    settings: &DigestSettings<'_>,
+) -> Result<Option<MadeDigest>, StoreError> {
     let reads = store.reads();
     let (Some(growth), Some(session)) = (reads.growth(session_uid)?, reads.view(session_uid)?) else {
         return Ok(None);
     };
     // Two passes over the events, because the first one finds out which lines of the packs the second one needs.
     let mut wanted = Wanted::default();
-    let mut steps = Steps::default();
+    let mut steps = StepJoiner::default();
     let mut ask = |step: Step<'_>| wanted.step(step);
     reads.each_event(session_uid, |event| steps.take(event, &mut ask))?;
     steps.end(&mut ask);
-    let facts = Facts {
+    let facts = DigestFacts {
         turns: reads.turns(session_uid)?,
         calls: reads.calls_of(session_uid)?,
         findings: lines::look(store, session_uid, wanted)?,

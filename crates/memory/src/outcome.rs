@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use transcript::{Actor, GitCommit, Kind, Outcome, SessionEvent};
 
-use crate::digest::{End, Findings, QUIET, Ran, Step, one_line};
+use crate::digest::{CallStatus, CallStep, Findings, QUIET, Step, one_line};
 
 /// If at least this many tool calls in a row fail at the end, the session failed.
 const FAILED_MIN: usize = 3;
@@ -37,7 +37,7 @@ const FAILURE_PHRASES: [&str; 12] = [
 pub struct Judgement {
     pub outcome: Outcome,
     /// The rule that decided.
-    pub reason: Reason,
+    pub reason: OutcomeReason,
     pub confidence: Confidence,
     pub evidence: Vec<Evidence>,
     /// True if a hook reported the end of the session, so that there is no need to wait until it is quiet.
@@ -49,7 +49,7 @@ impl Default for Judgement {
     fn default() -> Self {
         Self {
             outcome: Outcome::Unknown,
-            reason: Reason::Empty,
+            reason: OutcomeReason::Empty,
             confidence: Confidence::Low,
             evidence: Vec::new(),
             is_ended: false,
@@ -60,14 +60,14 @@ impl Default for Judgement {
 impl Judgement {
     /// Returns the judgement at `now`: while the session may still be running, the outcome is unknown.
     #[must_use]
-    pub fn at(&self, ended_at: Option<Timestamp>, now: Timestamp) -> Self {
+    pub fn as_of(&self, ended_at: Option<Timestamp>, now: Timestamp) -> Self {
         let is_recent = ended_at.is_some_and(|ended| now.duration_since(ended) < QUIET);
         if !is_recent || self.is_ended {
             return self.clone();
         }
         Self {
             outcome: Outcome::Unknown,
-            reason: Reason::Recent,
+            reason: OutcomeReason::Recent,
             confidence: Confidence::Low,
             evidence: Vec::new(),
             is_ended: false,
@@ -76,14 +76,14 @@ impl Judgement {
 }
 
 /// Returns the name of an outcome, in JSON and for people.
-pub fn outcome_word(outcome: Outcome) -> &'static str {
+pub fn outcome_name(outcome: Outcome) -> &'static str {
     outcome.as_str()
 }
 
 /// The rule that decided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Reason {
+pub enum OutcomeReason {
     /// Nothing happened that could be judged.
     Empty,
     /// The session may still be running.
@@ -112,7 +112,7 @@ pub enum Reason {
     Completed,
 }
 
-impl Reason {
+impl OutcomeReason {
     /// Returns the name used in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -133,7 +133,7 @@ impl Reason {
     }
 
     /// Returns the reason as text for people. Digests and reports use the same text.
-    pub fn in_words(self) -> &'static str {
+    pub fn describe(self) -> &'static str {
         match self {
             Self::Empty => "nothing to judge",
             Self::Recent => "still at work",
@@ -186,18 +186,18 @@ impl Evidence {
         Self { line, turn, text }
     }
 
-    pub(crate) fn of_event(event: &SessionEvent) -> Self {
+    pub(crate) fn from_event(event: &SessionEvent) -> Self {
         Self::new(event.line, event.turn, &event.summary)
     }
 
-    pub(crate) fn of_ran(ran: &Ran) -> Self {
-        Self::new(ran.line, ran.turn, &ran.wording)
+    pub(crate) fn from_call(call: &CallStep) -> Self {
+        Self::new(call.line, call.turn, &call.wording)
     }
 }
 
 /// The meaning of an event that ends or interrupts a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Mark {
+pub(crate) enum TurnMark {
     /// A human interrupted the agent.
     Interrupt,
     /// A human went back to before a turn.
@@ -213,24 +213,24 @@ pub(crate) enum Mark {
 
 /// Classifies an event by its kinds and by the wording that our readers give to such events. Returns `None` for all
 /// other events.
-pub(crate) fn mark(event: &SessionEvent) -> Option<Mark> {
+pub(crate) fn classify_event(event: &SessionEvent) -> Option<TurnMark> {
     let has_prefix = |words: &[&str]| words.iter().any(|word| event.summary.starts_with(word));
     let (kinds, by_harness) = (event.kinds, event.actor == Actor::Harness);
     if kinds.has(Kind::HumanIntervention) && !event.trigger {
         if has_prefix(&["went back", "undo"]) {
-            return Some(Mark::Rewind);
+            return Some(TurnMark::Rewind);
         }
         let stops = has_prefix(&["interrupted", "turn cancelled", "agents stopped"]);
-        return (stops || kinds.has(Kind::AssistantMsg)).then_some(Mark::Interrupt);
+        return (stops || kinds.has(Kind::AssistantMsg)).then_some(TurnMark::Interrupt);
     }
     if kinds.has(Kind::Error) {
         let is_fatal = kinds.has(Kind::AssistantMsg)
             || kinds.has(Kind::Completion)
             || (by_harness && has_prefix(&["API error", "turn failed", "stream ", "exceeded", "unexpected status"]));
-        return is_fatal.then_some(Mark::ApiError);
+        return is_fatal.then_some(TurnMark::ApiError);
     }
     if kinds.has(Kind::Completion) {
-        return Some(Mark::Finished);
+        return Some(TurnMark::Finished);
     }
     if kinds.has(Kind::Lifecycle) {
         let reached = [
@@ -240,10 +240,10 @@ pub(crate) fn mark(event: &SessionEvent) -> Option<Mark> {
             "goal verdict: achieved",
         ];
         if has_prefix(&reached) {
-            return Some(Mark::Goal);
+            return Some(TurnMark::Goal);
         }
         if has_prefix(&["conversation compacted", "context compacted"]) {
-            return Some(Mark::Compaction);
+            return Some(TurnMark::Compaction);
         }
     }
     None
@@ -263,7 +263,7 @@ enum LastStep {
 
 /// The part of a session's history that decides its outcome. Steps are added in order.
 #[derive(Debug, Default)]
-pub(crate) struct Course {
+pub(crate) struct OutcomeTracker {
     last: LastStep,
     last_at: Option<Evidence>,
     turn: Option<u32>,
@@ -276,15 +276,15 @@ pub(crate) struct Course {
     commit: Option<(Evidence, u64)>,
     goal: Option<Evidence>,
     /// The last tool call.
-    ran: Option<u64>,
+    last_call: Option<u64>,
     /// The last prompt or reply.
     seq: Option<u64>,
 }
 
-impl Course {
+impl OutcomeTracker {
     pub(crate) fn add_step(&mut self, step: Step<'_>, findings: &Findings) {
         match step {
-            Step::Ran(ran) => self.add_call(ran, findings),
+            Step::Call(call) => self.add_call(call, findings),
             Step::Event(event) => self.add_event(event),
         }
     }
@@ -294,7 +294,7 @@ impl Course {
         let mut set_last = |last| {
             self.last = last;
             self.seq = Some(event.seq);
-            self.last_at = Some(Evidence::of_event(event));
+            self.last_at = Some(Evidence::from_event(event));
         };
         if event.trigger {
             set_last(LastStep::Prompt);
@@ -303,49 +303,49 @@ impl Course {
             self.failed_count = 0;
             return;
         }
-        match mark(event) {
-            Some(Mark::Interrupt) => set_last(LastStep::Interrupt),
-            Some(Mark::ApiError) => set_last(LastStep::ApiError),
+        match classify_event(event) {
+            Some(TurnMark::Interrupt) => set_last(LastStep::Interrupt),
+            Some(TurnMark::ApiError) => set_last(LastStep::ApiError),
             // A turn that ends normally counts as answered, unless it was interrupted.
-            Some(Mark::Finished) if event.kinds.has(Kind::AssistantMsg) => set_last(LastStep::Reply),
-            Some(Mark::Finished) if matches!(before, LastStep::Work | LastStep::Prompt | LastStep::ApiError) => {
+            Some(TurnMark::Finished) if event.kinds.has(Kind::AssistantMsg) => set_last(LastStep::Reply),
+            Some(TurnMark::Finished) if matches!(before, LastStep::Work | LastStep::Prompt | LastStep::ApiError) => {
                 set_last(LastStep::Reply)
             }
-            Some(Mark::Goal) => self.goal = Some(Evidence::of_event(event)),
+            Some(TurnMark::Goal) => self.goal = Some(Evidence::from_event(event)),
             _ if event.kinds.has(Kind::AssistantMsg) && event.actor == Actor::Agent => set_last(LastStep::Reply),
             _ => {}
         }
     }
 
-    fn add_call(&mut self, ran: &Ran, findings: &Findings) {
+    fn add_call(&mut self, call: &CallStep, findings: &Findings) {
         // A call without a result that precedes the last reply is not where the work stopped.
-        let is_last = ran.end != End::Open || self.seq.is_none_or(|seq| ran.seq > seq);
-        if ran.end != End::Stopped && is_last {
+        let is_last = call.end != CallStatus::Open || self.seq.is_none_or(|seq| call.seq > seq);
+        if call.end != CallStatus::Stopped && is_last {
             self.last = LastStep::Work;
-            self.last_at = Some(Evidence::of_ran(ran));
+            self.last_at = Some(Evidence::from_call(call));
         }
-        self.ran = Some(ran.seq);
-        if ran.failed() {
+        self.last_call = Some(call.seq);
+        if call.has_failed() {
             self.failed_count += 1;
-            self.failed.push(Evidence::of_ran(ran));
+            self.failed.push(Evidence::from_call(call));
             if self.failed.len() > EVIDENCE_MAX {
                 self.failed.remove(0);
             }
-        } else if ran.success == Some(true) {
+        } else if call.success == Some(true) {
             self.failed.clear();
             self.failed_count = 0;
         }
-        if hands_in(ran, findings) {
-            self.commit = Some((Evidence::of_ran(ran), ran.seq));
+        if delivers_work(call, findings) {
+            self.commit = Some((Evidence::from_call(call), call.seq));
         }
-        if matches!(ran.end, End::Denied | End::Stopped | End::Open) {
+        if matches!(call.end, CallStatus::Denied | CallStatus::Stopped | CallStatus::Open) {
             return;
         }
-        if ran.is_test {
-            self.test = Some((Evidence::of_ran(ran), ran.seq, passed(ran, findings)));
+        if call.is_test {
+            self.test = Some((Evidence::from_call(call), call.seq, test_passed(call, findings)));
         }
-        if !ran.failed() && ran.files.iter().any(|file| is_work(file)) {
-            self.edited_at = Some(ran.seq);
+        if !call.has_failed() && call.files.iter().any(|file| is_work(file)) {
+            self.edited_at = Some(call.seq);
         }
     }
 
@@ -355,10 +355,20 @@ impl Course {
         let fails_to_the_end = self.failed_count >= FAILED_MIN;
         match self.last {
             LastStep::Nothing => Judgement::default(),
-            LastStep::ApiError => judgement(Outcome::Fail, Reason::ApiError, Confidence::High, last),
-            LastStep::Interrupt => judgement(Outcome::Abandoned, Reason::Interrupted, Confidence::High, last),
-            _ if fails_to_the_end => judgement(Outcome::Fail, Reason::FailedToolCalls, Confidence::Medium, self.failed),
-            LastStep::Prompt => judgement(Outcome::Abandoned, Reason::UnansweredPrompt, Confidence::High, last),
+            LastStep::ApiError => judgement(Outcome::Fail, OutcomeReason::ApiError, Confidence::High, last),
+            LastStep::Interrupt => judgement(Outcome::Abandoned, OutcomeReason::Interrupted, Confidence::High, last),
+            _ if fails_to_the_end => judgement(
+                Outcome::Fail,
+                OutcomeReason::FailedToolCalls,
+                Confidence::Medium,
+                self.failed,
+            ),
+            LastStep::Prompt => judgement(
+                Outcome::Abandoned,
+                OutcomeReason::UnansweredPrompt,
+                Confidence::High,
+                last,
+            ),
             LastStep::Work => self.judge_cut_off(last),
             LastStep::Reply => self.judge_completed(last, last_reply.is_some_and(admits_failure)),
         }
@@ -378,12 +388,12 @@ impl Course {
     /// Judges a log that ends in the middle of the work. If the last call is a passed test run, that is evidence of
     /// success with low confidence.
     fn judge_cut_off(&self, last: Vec<Evidence>) -> Judgement {
-        match self.passed_test().filter(|(_, seq, _)| self.ran == Some(*seq)) {
+        match self.passed_test().filter(|(_, seq, _)| self.last_call == Some(*seq)) {
             Some((evidence, ..)) => {
                 let proof = vec![evidence.clone()];
-                judgement(Outcome::Success, Reason::TestsPassed, Confidence::Low, proof)
+                judgement(Outcome::Success, OutcomeReason::TestsPassed, Confidence::Low, proof)
             }
-            None => judgement(Outcome::Unknown, Reason::CutOff, Confidence::Low, last),
+            None => judgement(Outcome::Unknown, OutcomeReason::CutOff, Confidence::Low, last),
         }
     }
 
@@ -398,20 +408,25 @@ impl Course {
             && self.commit.as_ref().is_none_or(|(_, commit)| commit < seq)
         {
             let proof = vec![evidence.clone()];
-            return judgement(Outcome::Fail, Reason::FailingTests, Confidence::Medium, proof);
+            return judgement(Outcome::Fail, OutcomeReason::FailingTests, Confidence::Medium, proof);
         }
         let passed_test = self.passed_test();
         let commit = self.commit.as_ref();
         let is_newest = commit.is_some_and(|(_, seq)| self.edited_at.is_none_or(|edited| *seq >= edited));
         let (reason, confidence) = match (passed_test, commit, &self.goal) {
-            (Some(_), _, _) if self.edited_at.is_some() => (Reason::TestsPassed, Confidence::High),
-            (_, Some(_), _) if is_newest => (Reason::Committed, Confidence::High),
-            (_, _, Some(_)) => (Reason::GoalReached, Confidence::High),
-            (Some(_), _, None) => (Reason::TestsPassed, Confidence::Medium),
+            (Some(_), _, _) if self.edited_at.is_some() => (OutcomeReason::TestsPassed, Confidence::High),
+            (_, Some(_), _) if is_newest => (OutcomeReason::Committed, Confidence::High),
+            (_, _, Some(_)) => (OutcomeReason::GoalReached, Confidence::High),
+            (Some(_), _, None) => (OutcomeReason::TestsPassed, Confidence::Medium),
             // The work was committed, but something was edited afterwards.
-            (None, Some(_), None) => (Reason::Committed, Confidence::Low),
+            (None, Some(_), None) => (OutcomeReason::Committed, Confidence::Low),
             (None, None, None) => {
-                return judgement(Outcome::Unknown, Reason::Completed, lowered(Confidence::Medium), last);
+                return judgement(
+                    Outcome::Unknown,
+                    OutcomeReason::Completed,
+                    lowered(Confidence::Medium),
+                    last,
+                );
             }
         };
         let proofs = [
@@ -424,7 +439,7 @@ impl Course {
     }
 }
 
-fn judgement(outcome: Outcome, reason: Reason, confidence: Confidence, evidence: Vec<Evidence>) -> Judgement {
+fn judgement(outcome: Outcome, reason: OutcomeReason, confidence: Confidence, evidence: Vec<Evidence>) -> Judgement {
     Judgement {
         outcome,
         reason,
@@ -437,12 +452,12 @@ fn judgement(outcome: Outcome, reason: Reason, confidence: Confidence, evidence:
 /// Returns `true` if a test run passed, or `None` if that is unknown. The output decides before the exit code, because
 /// behind a pipe the exit code is that of another program. If the command itself succeeded, failures in the output were
 /// expected ones.
-pub(crate) fn passed(ran: &Ran, findings: &Findings) -> Option<bool> {
-    let by_output = findings.tests.get(&ran.seq).copied();
-    let is_piped = ran.wording.contains('|') || ran.wording.chars().count() >= 120;
+pub(crate) fn test_passed(call: &CallStep, findings: &Findings) -> Option<bool> {
+    let by_output = findings.tests.get(&call.seq).copied();
+    let is_piped = call.wording.contains('|') || call.wording.chars().count() >= 120;
     // The exit code of a compound command may be that of another part. A final `2>&1` is only a redirection.
-    let is_shared = is_piped || ran.wording.contains([';', '\n', '&']) && !ran.wording.ends_with("2>&1");
-    match (by_output, ran.success) {
+    let is_shared = is_piped || call.wording.contains([';', '\n', '&']) && !call.wording.ends_with("2>&1");
+    match (by_output, call.success) {
         (Some(false), Some(true)) if !is_shared => Some(true),
         (Some(passed), _) => Some(passed),
         (None, Some(false)) => Some(false),
@@ -453,14 +468,14 @@ pub(crate) fn passed(ran: &Ran, findings: &Findings) -> Option<bool> {
 
 /// Returns the commits that a command made. If git announced a commit, it was made, even if a later command failed.
 /// Without an announcement, a command that succeeded made the commits named in its arguments.
-pub(crate) fn made_commits(ran: &Ran, findings: &Findings) -> Vec<GitCommit> {
-    let Some(texts) = findings.commits.get(&ran.seq) else {
+pub(crate) fn made_commits(call: &CallStep, findings: &Findings) -> Vec<GitCommit> {
+    let Some(texts) = findings.commits.get(&call.seq) else {
         return Vec::new();
     };
     if !texts.announced.is_empty() {
         return texts.announced.clone();
     }
-    if !has_succeeded(ran) || texts.is_empty {
+    if !has_succeeded(call) || texts.is_empty {
         return Vec::new();
     }
     let only = texts.subjects.len() == 1;
@@ -472,12 +487,12 @@ pub(crate) fn made_commits(ran: &Ran, findings: &Findings) -> Vec<GitCommit> {
 }
 
 /// Returns `true` if a command delivered work: it made commits, or opened or merged a pull request.
-pub(crate) fn hands_in(ran: &Ran, findings: &Findings) -> bool {
-    !made_commits(ran, findings).is_empty() || (findings.offers.contains(&ran.seq) && has_succeeded(ran))
+pub(crate) fn delivers_work(call: &CallStep, findings: &Findings) -> bool {
+    !made_commits(call, findings).is_empty() || (findings.offers.contains(&call.seq) && has_succeeded(call))
 }
 
-fn has_succeeded(ran: &Ran) -> bool {
-    !ran.failed() && !matches!(ran.end, End::Denied | End::Stopped | End::Open)
+fn has_succeeded(call: &CallStep) -> bool {
+    !call.has_failed() && !matches!(call.end, CallStatus::Denied | CallStatus::Stopped | CallStatus::Open)
 }
 
 /// Returns `true` if an edited file is part of the work. The agent's own notes are not.

@@ -14,12 +14,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use transcript::{Outcome, SessionEvent};
 
-use crate::digest::{Findings, Spent, Step};
-use crate::outcome::{EVIDENCE_MAX, Evidence, Judgement, Mark, mark};
+use crate::digest::{Findings, SessionTime, Step};
+use crate::outcome::{EVIDENCE_MAX, Evidence, Judgement, TurnMark, classify_event};
 use crate::plural::several;
 
 pub(crate) use errors::normalize_error;
-pub(crate) use humans::{Intervention, corrects, intervention};
+pub(crate) use humans::{Intervention, find_intervention, is_correction};
 
 /// Minimum length of a pause that is reported.
 const LONG_IDLE_S: u64 = 30 * 60;
@@ -158,10 +158,10 @@ impl SignalDetector {
     }
 
     fn add_event(&mut self, event: &SessionEvent) {
-        if mark(event) == Some(Mark::Compaction) {
-            self.compactions.add(Evidence::of_event(event));
+        if classify_event(event) == Some(TurnMark::Compaction) {
+            self.compactions.add(Evidence::from_event(event));
         }
-        self.last = Some(Evidence::of_event(event));
+        self.last = Some(Evidence::from_event(event));
     }
 
     /// Returns the signals in the order of [`SignalKind::ALL`].
@@ -194,7 +194,7 @@ impl SignalDetector {
 /// The pauses of a session, with the events that ended the long ones.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Pauses {
-    pub(crate) spent: Spent,
+    pub(crate) spent: SessionTime,
     pub(crate) long: Occurrences,
 }
 

@@ -28,7 +28,7 @@ pub struct Stats {
     pub retries: u64,
     pub wall_s: u64,
     pub active_s: u64,
-    pub outcomes: OutcomeCounts,
+    pub outcomes: OutcomeTally,
     pub interrupts: u64,
     pub denials: u64,
     pub steerings: u64,
@@ -51,7 +51,7 @@ pub struct Stats {
 
 /// Number of sessions by outcome.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct OutcomeCounts {
+pub struct OutcomeTally {
     pub success: u64,
     pub fail: u64,
     pub abandoned: u64,
@@ -194,7 +194,7 @@ impl Stats {
         self.denials += u64::from(digest.interventions.denials);
         self.steerings += u64::from(digest.interventions.steerings);
         self.rewinds += u64::from(digest.interventions.rewinds);
-        let outcome = match digest.outcome.at(digest.ended_at, now).outcome {
+        let outcome = match digest.outcome.as_of(digest.ended_at, now).outcome {
             Outcome::Success => &mut self.outcomes.success,
             Outcome::Fail => &mut self.outcomes.fail,
             Outcome::Abandoned => &mut self.outcomes.abandoned,

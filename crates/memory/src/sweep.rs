@@ -65,7 +65,7 @@ pub struct Sweep<'a> {
     /// Checked between pieces of work. If it returns `true`, the rest is left to a later sweep.
     pub is_over: &'a (dyn Fn() -> bool + Sync),
     /// How to make the digests of quiet sessions; `None` to leave them to a later sweep.
-    pub digests: Option<digest::Settings<'a>>,
+    pub digests: Option<digest::DigestSettings<'a>>,
     /// Read only these logs and those of their subagents; `None` for all logs below `roots`.
     pub only: Option<&'a [PathBuf]>,
     /// True if `roots` are only some of the configured ones, for example because of `--agent`.
@@ -233,7 +233,7 @@ pub fn run(sweep: &Sweep<'_>, patience: Patience<'_>) -> Result<Report, StoreErr
         let before = report.digested.len() as u64;
         let sentence = |count| describe_sweep(&report, before + count, &report.let_go);
         let threads = sweep.threads.min(64);
-        let written = digest::write_due(&mut store, patience, "sweep", settings, threads, &sentence)?;
+        let written = digest::write_due_digests(&mut store, patience, "sweep", settings, threads, &sentence)?;
         report.digested.extend(written);
         report.digested.sort_unstable();
         report.digested.dedup();

@@ -6,7 +6,7 @@ mod page;
 use memory::digest::{self, Digest};
 use memory::logs::{self, LogReading};
 use memory::mask::Masker;
-use memory::outcome::outcome_word;
+use memory::outcome::outcome_name;
 use memory::prices::PriceTable;
 use memory::session_text::{SessionText, SessionTexts, TextLocation, TextOrigin};
 use memory::store::{Decision, Patience, Store, StoreError};
@@ -165,7 +165,7 @@ fn from_log(context: &Context, args: &DigestArgs, prices: &PriceTable) -> Result
 /// The digest of a session: the kept one where there is nothing newer, else one that is made now, and kept where nobody
 /// else writes.
 pub(crate) fn digest_of(store: &Store, context: &Context, uid: &str) -> Result<Option<Digest>, CommandError> {
-    if let Some(kept) = digest::current(store, uid)? {
+    if let Some(kept) = digest::current_digest(store, uid)? {
         return Ok(Some(kept));
     }
     // A digest of what an eviction left would be empty.
@@ -174,12 +174,12 @@ pub(crate) fn digest_of(store: &Store, context: &Context, uid: &str) -> Result<O
     }
     let settings = context.digest_settings();
     let written = Store::open(&context.places.data_dir)
-        .and_then(|mut store| digest::make_one(&mut store, Patience::Leave, "digest", uid, &settings));
+        .and_then(|mut store| digest::write_digest(&mut store, Patience::Leave, "digest", uid, &settings));
     match written {
         Ok(digest) => Ok(digest),
         // What cannot be kept can be shown all the same.
         Err(StoreError::Busy | StoreError::Io { .. } | StoreError::Database(_)) => {
-            Ok(digest::make(store, uid, &settings)?.map(|(digest, _)| digest))
+            Ok(digest::compute_digest(store, uid, &settings)?.map(|(digest, _)| digest))
         }
         Err(error) => Err(error.into()),
     }
@@ -246,8 +246,8 @@ pub(crate) fn to_json(context: &Context, decisions: &[Decision], digest: &Digest
     answer["prompts"] = digest.turns.into();
     answer["commits_total"] = digest.commit_count().into();
     answer["domain"] = context.domain(digest.repo.as_deref(), digest.remote.as_deref()).into();
-    let outcome = digest.outcome.at(digest.ended_at, context.now);
-    answer["outcome"] = outcome_word(outcome.outcome).into();
+    let outcome = digest.outcome.as_of(digest.ended_at, context.now);
+    answer["outcome"] = outcome_name(outcome.outcome).into();
     answer["reason"] = outcome.reason.as_str().into();
     answer["confidence"] = outcome.confidence.as_str().into();
     answer["evidence"] = serde_json::to_value(outcome.evidence).unwrap_or_default();
@@ -256,11 +256,11 @@ pub(crate) fn to_json(context: &Context, decisions: &[Decision], digest: &Digest
 }
 
 fn child_json(context: &Context, child: &Digest) -> Value {
-    let outcome = child.outcome.at(child.ended_at, context.now);
+    let outcome = child.outcome.as_of(child.ended_at, context.now);
     json!({
         "session_uid": child.session_uid,
         "title": child.title,
-        "outcome": outcome_word(outcome.outcome),
+        "outcome": outcome_name(outcome.outcome),
         "reason": outcome.reason.as_str(),
         "confidence": outcome.confidence.as_str(),
         "tool_calls": child.tool_calls,
@@ -284,6 +284,6 @@ fn rolled_up(answer: &DigestAnswer) -> Value {
         "tokens": answer.rolled_up_cost.tokens.total(),
         "cost_microusd": answer.rolled_up_cost.billed_micros(),
         "unpriced_calls": answer.rolled_up_cost.unpriced_calls,
-        "failed_subagents": children.iter().filter(|one| outcome_word(one.outcome.outcome) == "fail").count(),
+        "failed_subagents": children.iter().filter(|one| outcome_name(one.outcome.outcome) == "fail").count(),
     })
 }

@@ -183,7 +183,7 @@ enum Source {
 struct Means<'c> {
     zone: TimeZone,
     prices: PriceTable,
-    digests: memory::digest::Settings<'c>,
+    digests: memory::digest::DigestSettings<'c>,
 }
 
 impl<'c> Means<'c> {

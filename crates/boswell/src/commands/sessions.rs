@@ -6,7 +6,7 @@ use std::str::FromStr;
 use jiff::{SignedDuration, Timestamp};
 use memory::digest;
 use memory::find::Behind;
-use memory::outcome::outcome_word;
+use memory::outcome::outcome_name;
 use memory::store::{Counted, Listed, Status, Store, StoreError};
 
 use crate::answers::ask::SessionsAnswer;
@@ -134,10 +134,10 @@ pub(crate) fn current_outcome(
     let is_whole = |is_sealed: bool| Ok::<_, StoreError>(is_sealed || store.reads().is_analyzed(session_uid)?);
     let digest = match kept {
         Some((is_sealed, digest)) if is_whole(is_sealed)? => Some(digest),
-        _ => digest::make(store, session_uid, &context.digest_settings())?.map(|(digest, _)| digest),
+        _ => digest::compute_digest(store, session_uid, &context.digest_settings())?.map(|(digest, _)| digest),
     };
-    let judged = digest.map(|digest| digest.outcome.at(digest.ended_at, context.now).outcome);
-    Ok(outcome_word(judged.unwrap_or(transcript::Outcome::Unknown)))
+    let judged = digest.map(|digest| digest.outcome.as_of(digest.ended_at, context.now).outcome);
+    Ok(outcome_name(judged.unwrap_or(transcript::Outcome::Unknown)))
 }
 
 /// What matches and is not listed.

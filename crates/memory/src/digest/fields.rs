@@ -29,18 +29,18 @@ pub struct Digest {
     pub is_subagent: bool,
     pub started_at: Option<Timestamp>,
     pub ended_at: Option<Timestamp>,
-    pub time: Spent,
+    pub time: SessionTime,
     pub outcome: Judgement,
     /// What hooks and wrapped commands reported: the newest fact of each kind.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub told: Vec<Told>,
+    pub told: Vec<ReportedFact>,
     pub turns: u32,
     pub rewound_turns: u32,
     pub events: u64,
     pub tool_calls: u64,
     pub retries: u64,
     pub interventions: Interventions,
-    pub tokens: TokensSpent,
+    pub tokens: TokenTotals,
     /// The most used first.
     pub tools: Vec<ToolUse>,
     /// The most edited first.
@@ -49,11 +49,11 @@ pub struct Digest {
     pub commands: Vec<CommandRuns>,
     pub tests: TestRuns,
     /// Every commit of the session, in order.
-    pub commits: Vec<Commit>,
+    pub commits: Vec<SessionCommit>,
     /// The total number, even if fewer are listed. Digests of older versions do not have it.
     #[serde(default)]
     pub commits_total: u64,
-    pub errors: Errors,
+    pub errors: ErrorSummary,
     pub signals: Vec<Signal>,
     /// The last prompt and the last reply.
     pub snippets: Vec<Snippet>,
@@ -94,7 +94,7 @@ pub struct Snippet {
 
 /// A commit that the session made.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
-pub struct Commit {
+pub struct SessionCommit {
     /// The line of the command that made it.
     pub line: u64,
     pub turn: Option<u32>,
@@ -107,7 +107,7 @@ pub struct Commit {
     pub subject: Option<String>,
 }
 
-impl Commit {
+impl SessionCommit {
     /// Returns the commit as git prints it in a list, or `None` if neither its hash nor its subject is known.
     pub fn words(&self) -> Option<String> {
         let words = [&self.hash, &self.subject].into_iter().flatten().map(String::as_str);
@@ -118,7 +118,7 @@ impl Commit {
 
 /// A fact that no log contains: how a session ended, or the error it failed with.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
-pub struct Told {
+pub struct ReportedFact {
     /// `session_end`, `stop_failure`, `exit` and others.
     pub event: String,
     pub at: Timestamp,
@@ -132,7 +132,7 @@ pub struct Told {
 
 /// How long a session took.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
-pub struct Spent {
+pub struct SessionTime {
     /// From the first event to the last.
     pub wall_s: u64,
     /// Without gaps between events of more than `idle_after_s`: see [`crate::active`].
@@ -162,7 +162,7 @@ impl Interventions {
 /// Tokens of the calls in this session's log, each call once. If several sessions contain a call, each of their digests
 /// counts it, because the session that owns it depends on what else is stored; usage decides that when it is queried.
 #[derive(Debug, Clone, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
-pub struct TokensSpent {
+pub struct TokenTotals {
     pub calls: u64,
     pub total: Tokens,
     pub by_model: Vec<ModelTokens>,
@@ -233,17 +233,17 @@ pub struct LastTest {
 
 /// The errors of a session.
 #[derive(Debug, Clone, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
-pub struct Errors {
+pub struct ErrorSummary {
     pub count: u64,
     /// Errors after which the same call succeeded.
     pub resolved: u64,
     /// The most frequent first.
-    pub kinds: Vec<ErrorKind>,
+    pub kinds: Vec<ErrorGroup>,
 }
 
 /// Errors with the same text.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
-pub struct ErrorKind {
+pub struct ErrorGroup {
     /// The line of the first occurrence.
     pub line: u64,
     pub turn: Option<u32>,

@@ -8,7 +8,7 @@ use std::path::Path;
 use transcript::{Agent, Delta, Session};
 
 use super::lines::{Wanted, look_through};
-use super::{Facts, QUIET, Settings, of};
+use super::{DigestFacts, DigestSettings, QUIET, make_digest};
 use crate::repos::{self, Repo};
 use crate::store::{Fact, FreshDigest, FreshEvents, Store, StoreError, kept_calls, kept_session, kept_turn};
 
@@ -58,7 +58,7 @@ fn load_facts(store: &Store, uid: &str) -> Result<Vec<Fact>, StoreError> {
 }
 
 /// A session that was read completely and is still in memory.
-pub(crate) struct AtHand<'h> {
+pub(crate) struct InMemorySession<'h> {
     /// The uid under which the session is stored.
     pub(crate) uid: &'h str,
     pub(crate) agent: Agent,
@@ -66,13 +66,13 @@ pub(crate) struct AtHand<'h> {
     pub(crate) events: &'h FreshEvents,
 }
 
-impl AtHand<'_> {
+impl InMemorySession<'_> {
     /// Returns the digest, or `None` if it has to be made from the store later, for example because the session may go
     /// on. `stretches` are all lines: the number of the first line, the number of lines, and their bytes.
     pub(crate) fn digest<'l>(
         &self,
         store: &Store,
-        settings: &Settings<'_>,
+        settings: &DigestSettings<'_>,
         stretches: impl Iterator<Item = (u64, u64, &'l [u8])>,
     ) -> Result<Option<FreshDigest>, StoreError> {
         // If the log names another session after its head, it is stored under the uid from its path, so the rows
@@ -90,7 +90,7 @@ impl AtHand<'_> {
             return Ok(None);
         }
         let told = load_facts(store, self.uid)?;
-        let mut facts = Facts {
+        let mut facts = DigestFacts {
             turns: self.delta.turns.iter().map(kept_turn).collect(),
             calls: kept_calls(&self.delta.calls),
             findings: look_through(self.agent, Wanted::of(self.events.iter()), stretches),
@@ -98,7 +98,7 @@ impl AtHand<'_> {
             told,
             session: kept_session(session.clone()),
         };
-        let digest = of(&facts, self.events.iter(), settings);
+        let digest = make_digest(&facts, self.events.iter(), settings);
         Ok(Some(FreshDigest::of(&digest, &mut facts.calls, &facts.told)))
     }
 }

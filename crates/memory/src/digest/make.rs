@@ -7,14 +7,14 @@ use regex::Regex;
 use transcript::{Actor, Call, Kind, SessionEvent, Tokens, counted, wall_clock_s};
 
 use super::fields::{
-    CommandRuns, Commit, Digest, ErrorKind, Errors, FileEdits, HourTokens, Interventions, LastTest, ModelTokens,
-    Snippet, Spent, TestRuns, TokensSpent, ToolUse,
+    CommandRuns, Digest, ErrorGroup, ErrorSummary, FileEdits, HourTokens, Interventions, LastTest, ModelTokens,
+    SessionCommit, SessionTime, Snippet, TestRuns, TokenTotals, ToolUse,
 };
-use super::steps::{End, Ran, Step, Steps};
-use super::{Facts, bound, one_line, task};
+use super::steps::{CallStatus, CallStep, Step, StepJoiner};
+use super::{DigestFacts, bound, one_line, task};
 use crate::active::{ActiveTime, IDLE_LIMIT_S};
 use crate::heard;
-use crate::outcome::{Course, made_commits, passed};
+use crate::outcome::{OutcomeTracker, made_commits, test_passed};
 use crate::signals::{Pauses, SignalDetector, normalize_error};
 
 /// Maximum number of different names of one kind.
@@ -30,15 +30,15 @@ const HOUR_S: i64 = 3600;
 
 /// Makes a digest from events added in order.
 pub(super) struct DigestBuilder<'f> {
-    facts: &'f Facts,
-    steps: Steps,
+    facts: &'f DigestFacts,
+    steps: StepJoiner,
     tally: StepTally<'f>,
 }
 
 /// The counts and texts collected from the steps.
 struct StepTally<'f> {
-    facts: &'f Facts,
-    course: Course,
+    facts: &'f DigestFacts,
+    outcome_tracker: OutcomeTracker,
     signals: SignalDetector,
     pauses: Pauses,
     active: ActiveTime,
@@ -50,26 +50,26 @@ struct StepTally<'f> {
     files: HashMap<Box<str>, u64>,
     commands: HashMap<String, (u64, u64)>,
     tests: TestRuns,
-    commits: Vec<Commit>,
+    commits: Vec<SessionCommit>,
     commits_total: u64,
     hashes: HashSet<String>,
     errors: u64,
     resolved: u64,
     failing: HashMap<Box<str>, u64>,
-    error_kinds: HashMap<String, ErrorKind>,
+    error_kinds: HashMap<String, ErrorGroup>,
     first_prompt: Option<Snippet>,
     last_prompt: Option<Snippet>,
     last_reply: Option<Snippet>,
 }
 
 impl<'f> DigestBuilder<'f> {
-    pub(super) fn new(facts: &'f Facts) -> Self {
+    pub(super) fn new(facts: &'f DigestFacts) -> Self {
         Self {
             facts,
-            steps: Steps::default(),
+            steps: StepJoiner::default(),
             tally: StepTally {
                 facts,
-                course: Course::default(),
+                outcome_tracker: OutcomeTracker::default(),
                 signals: SignalDetector::default(),
                 pauses: Pauses::default(),
                 active: ActiveTime::default(),
@@ -113,7 +113,7 @@ impl<'f> DigestBuilder<'f> {
     pub(super) fn finish(mut self, task_pattern: &Regex) -> Digest {
         let (tally, is_subagent) = (&mut self.tally, self.facts.session.is_subagent);
         self.steps.end(&mut |step| {
-            let is_aside = matches!(step, Step::Ran(ran) if ran.is_sidechain) && !is_subagent;
+            let is_aside = matches!(step, Step::Call(call) if call.is_sidechain) && !is_subagent;
             tally.add_step(step, is_aside);
         });
         bound::cut_to_limit(self.tally.finish(task_pattern))
@@ -131,25 +131,25 @@ impl StepTally<'_> {
 
     fn add_step(&mut self, step: Step<'_>, is_aside: bool) {
         match step {
-            Step::Ran(ran) => self.add_call(ran),
+            Step::Call(call) => self.add_call(call),
             Step::Event(event) => self.add_event(event, is_aside),
         }
         if is_aside {
             return;
         }
         let findings = &self.facts.findings;
-        self.course.add_step(step, findings);
+        self.outcome_tracker.add_step(step, findings);
         self.signals.add_step(step, findings);
         self.interventions.add_step(step);
-        if let Step::Ran(ran) = step {
-            self.add_test(ran);
-            self.add_commits(ran);
+        if let Step::Call(call) = step {
+            self.add_test(call);
+            self.add_commits(call);
         }
     }
 
     /// Adds the commits that a command made. A hash that is already listed is the same commit.
-    fn add_commits(&mut self, ran: &Ran) {
-        for commit in made_commits(ran, &self.facts.findings) {
+    fn add_commits(&mut self, call: &CallStep) {
+        for commit in made_commits(call, &self.facts.findings) {
             if commit
                 .hash
                 .as_ref()
@@ -159,9 +159,9 @@ impl StepTally<'_> {
             }
             self.commits_total += 1;
             if self.commits.len() < COMMITS_MAX {
-                self.commits.push(Commit {
-                    line: ran.line,
-                    turn: ran.turn,
+                self.commits.push(SessionCommit {
+                    line: call.line,
+                    turn: call.turn,
                     hash: commit.hash,
                     subject: commit.subject.map(|subject| one_line(&subject, SUBJECT_CHARS_MAX)),
                 });
@@ -186,44 +186,44 @@ impl StepTally<'_> {
         }
     }
 
-    fn add_call(&mut self, ran: &Ran) {
+    fn add_call(&mut self, call: &CallStep) {
         self.tool_calls += 1;
-        self.retries += u64::from(ran.is_retry);
-        let failed = ran.failed();
-        if let Some(tool) = bounded_entry(&mut self.tools, &ran.tool, || ToolUse {
-            tool: one_line(&ran.tool, 64),
+        self.retries += u64::from(call.is_retry);
+        let failed = call.has_failed();
+        if let Some(tool) = bounded_entry(&mut self.tools, &call.tool, || ToolUse {
+            tool: one_line(&call.tool, 64),
             calls: 0,
             errors: 0,
             duration_ms: 0,
         }) {
             tool.calls += 1;
             tool.errors += u64::from(failed);
-            tool.duration_ms = tool.duration_ms.saturating_add(ran.duration_ms.unwrap_or_default());
+            tool.duration_ms = tool.duration_ms.saturating_add(call.duration_ms.unwrap_or_default());
         }
         if !failed {
-            for file in &ran.files {
+            for file in &call.files {
                 if let Some(edits) = bounded_entry(&mut self.files, file, || 0) {
                     *edits += 1;
                 }
             }
-            if let Some(last) = self.tests.last.as_mut().filter(|_| !ran.files.is_empty()) {
+            if let Some(last) = self.tests.last.as_mut().filter(|_| !call.files.is_empty()) {
                 last.edited_since = true;
             }
         }
-        if let Some(command) = ran.command()
+        if let Some(command) = call.command()
             && (self.commands.len() < NAMES_MAX || self.commands.contains_key(&command))
         {
             let (runs, errors) = self.commands.entry(command).or_default();
             *runs += 1;
             *errors += u64::from(failed);
         }
-        self.add_error(ran, failed);
+        self.add_error(call, failed);
     }
 
-    fn add_error(&mut self, ran: &Ran, failed: bool) {
-        let what: Box<str> = ran.what().into();
+    fn add_error(&mut self, call: &CallStep, failed: bool) {
+        let what: Box<str> = call.describe_attempt().into();
         if !failed {
-            if ran.success == Some(true) {
+            if call.success == Some(true) {
                 self.resolved += self.failing.remove(&what).unwrap_or_default();
             }
             return;
@@ -232,17 +232,17 @@ impl StepTally<'_> {
         if let Some(failing) = bounded_entry(&mut self.failing, &what, || 0) {
             *failing += 1;
         }
-        let text = if ran.result.is_empty() {
-            &ran.wording
+        let text = if call.result.is_empty() {
+            &call.wording
         } else {
-            &ran.result
+            &call.result
         };
         let key = normalize_error(text);
         if self.error_kinds.len() < NAMES_MAX || self.error_kinds.contains_key(&key) {
-            let kind = self.error_kinds.entry(key).or_insert_with(|| ErrorKind {
-                line: ran.line,
-                turn: ran.turn,
-                tool: Some(one_line(&ran.tool, 64)),
+            let kind = self.error_kinds.entry(key).or_insert_with(|| ErrorGroup {
+                line: call.line,
+                turn: call.turn,
+                tool: Some(one_line(&call.tool, 64)),
                 text: one_line(text, SNIPPET_CHARS_MAX),
                 count: 0,
             });
@@ -250,20 +250,20 @@ impl StepTally<'_> {
         }
     }
 
-    fn add_test(&mut self, ran: &Ran) {
-        if !ran.is_test || matches!(ran.end, End::Denied | End::Stopped | End::Open) {
+    fn add_test(&mut self, call: &CallStep) {
+        if !call.is_test || matches!(call.end, CallStatus::Denied | CallStatus::Stopped | CallStatus::Open) {
             return;
         }
-        let passed = passed(ran, &self.facts.findings);
+        let passed = test_passed(call, &self.facts.findings);
         match passed {
             Some(true) => self.tests.passed += 1,
             Some(false) => self.tests.failed += 1,
             None => self.tests.unclear += 1,
         }
         self.tests.last = Some(LastTest {
-            line: ran.line,
-            turn: ran.turn,
-            command: one_line(&ran.wording, SNIPPET_CHARS_MAX),
+            line: call.line,
+            turn: call.turn,
+            command: one_line(&call.wording, SNIPPET_CHARS_MAX),
             passed,
             edited_since: false,
         });
@@ -274,9 +274,9 @@ impl StepTally<'_> {
         let session = &facts.session;
         let name = |text: &Option<String>| text.as_deref().map(|text| one_line(text, NAME_CHARS_MAX));
         let findings = &facts.findings;
-        let by_log = self.course.judge(findings.last_reply.as_deref());
+        let by_log = self.outcome_tracker.judge(findings.last_reply.as_deref());
         let outcome = heard::judge(by_log, &facts.told, session.ended_at);
-        let spent = Spent {
+        let time = SessionTime {
             wall_s: wall_clock_s(session.started_at, session.ended_at),
             active_s: self.active.seconds(),
             idle_after_s: IDLE_LIMIT_S,
@@ -303,7 +303,7 @@ impl StepTally<'_> {
             is_subagent: session.is_subagent,
             started_at: session.started_at,
             ended_at: session.ended_at,
-            time: spent,
+            time,
             turns: facts.turns.len() as u32,
             rewound_turns: facts.turns.iter().filter(|turn| turn.rewound).count() as u32,
             events: self.events,
@@ -317,7 +317,7 @@ impl StepTally<'_> {
             tests: self.tests,
             commits: self.commits,
             commits_total: self.commits_total,
-            errors: Errors {
+            errors: ErrorSummary {
                 count: self.errors,
                 resolved: self.resolved,
                 kinds: sort_by_count(self.error_kinds.into_values(), |kind| {
@@ -378,9 +378,9 @@ fn make_snippet(line: u64, turn: Option<u32>, actor: Actor, text: &str, chars_ma
 }
 
 /// Sums the tokens of all calls, counting each call once.
-fn sum_tokens(calls: &[Call]) -> TokensSpent {
+fn sum_tokens(calls: &[Call]) -> TokenTotals {
     let all: Vec<&Call> = calls.iter().collect();
-    let mut spent = TokensSpent::default();
+    let mut spent = TokenTotals::default();
     let mut models: BTreeMap<&str, (u64, Tokens)> = BTreeMap::new();
     let mut hours: BTreeMap<i64, (u64, u64)> = BTreeMap::new();
     for (call, _) in all.iter().zip(counted(&all)).filter(|(_, counts)| *counts) {

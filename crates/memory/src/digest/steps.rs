@@ -13,13 +13,13 @@ const OPEN_MAX: usize = 64;
 /// One step of a session.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Step<'e> {
-    Ran(&'e Ran),
+    Call(&'e CallStep),
     Event(&'e SessionEvent),
 }
 
 /// A tool call and its result.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Ran {
+pub(crate) struct CallStep {
     pub(crate) seq: u64,
     pub(crate) line: u64,
     pub(crate) turn: Option<u32>,
@@ -34,7 +34,7 @@ pub(crate) struct Ran {
     pub(crate) exit_code: Option<i32>,
     pub(crate) duration_ms: Option<u64>,
     pub(crate) is_sidechain: bool,
-    pub(crate) end: End,
+    pub(crate) end: CallStatus,
     /// The beginning of the result.
     pub(crate) result: Box<str>,
     /// The part, line and block of the result.
@@ -44,7 +44,7 @@ pub(crate) struct Ran {
 
 /// How a call ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum End {
+pub(crate) enum CallStatus {
     /// It returned a result.
     Answered,
     /// It returned an error.
@@ -57,12 +57,12 @@ pub(crate) enum End {
     Open,
 }
 
-impl Ran {
+impl CallStep {
     /// Returns `true` if the tool did not do what it was called for. A call that a human denied or interrupted did not
     /// fail, and neither did a query whose answer is no.
-    pub(crate) fn failed(&self) -> bool {
-        let has_error = self.success == Some(false) || self.end == End::Failed;
-        has_error && !matches!(self.end, End::Denied | End::Stopped) && !self.is_negative_answer()
+    pub(crate) fn has_failed(&self) -> bool {
+        let has_error = self.success == Some(false) || self.end == CallStatus::Failed;
+        has_error && !matches!(self.end, CallStatus::Denied | CallStatus::Stopped) && !self.is_negative_answer()
     }
 
     /// Returns `true` if the command is a query whose exit code 1 means "no" instead of an error.
@@ -97,9 +97,9 @@ impl Ran {
     }
 }
 
-impl Ran {
+impl CallStep {
     /// Returns a description of the attempt by which retries are recognised: a command, an edit of a file, or a tool.
-    pub(crate) fn what(&self) -> String {
+    pub(crate) fn describe_attempt(&self) -> String {
         let edit = || {
             let file = self.files.first()?;
             Some(format!("edit of {}", file.rsplit(['/', '\\']).next().unwrap_or(file)))
@@ -126,16 +126,16 @@ fn words_of_command<'w>(tool: &str, wording: &'w str) -> Option<Vec<&'w str>> {
 
 /// Joins calls with their results.
 #[derive(Debug, Default)]
-pub(crate) struct Steps {
-    open: VecDeque<Ran>,
+pub(crate) struct StepJoiner {
+    open: VecDeque<CallStep>,
 }
 
-impl Steps {
+impl StepJoiner {
     /// Returns `true` if a tool is running. Tools that wait for the user do not count.
     pub(crate) fn is_working(&self) -> bool {
         self.open
             .iter()
-            .any(|ran| !matches!(&*ran.tool, "AskUserQuestion" | "ExitPlanMode"))
+            .any(|call| !matches!(&*call.tool, "AskUserQuestion" | "ExitPlanMode"))
     }
 
     /// Adds the next event, and passes on the steps that it completes.
@@ -145,7 +145,7 @@ impl Steps {
             if self.open.len() > OPEN_MAX
                 && let Some(oldest) = self.open.pop_front()
             {
-                emit(Step::Ran(&oldest));
+                emit(Step::Call(&oldest));
             }
             return;
         }
@@ -157,7 +157,7 @@ impl Steps {
             Some(at) if event.kinds.has(Kind::ToolResult) => {
                 let Some(mut call) = self.open.remove(at) else { return };
                 call.add_result(event);
-                emit(Step::Ran(&call));
+                emit(Step::Call(&call));
             }
             _ => emit(Step::Event(event)),
         }
@@ -166,30 +166,30 @@ impl Steps {
     /// Passes on the calls without a result.
     pub(crate) fn end(&mut self, emit: &mut impl FnMut(Step<'_>)) {
         for call in self.open.drain(..) {
-            emit(Step::Ran(&call));
+            emit(Step::Call(&call));
         }
     }
 
     /// Returns the index of the call that a result belongs to: its parent event or, without one, the oldest call of the
     /// same tool.
     fn find_call(&self, result: &SessionEvent) -> Option<usize> {
-        let fits = |ran: &Ran| result.tool.as_deref().is_none_or(|tool| *tool == *ran.tool);
-        let parent = |ran: &Ran| result.parent_seq == Some(ran.seq) && fits(ran);
+        let fits = |call: &CallStep| result.tool.as_deref().is_none_or(|tool| *tool == *call.tool);
+        let parent = |call: &CallStep| result.parent_seq == Some(call.seq) && fits(call);
         let open = || self.open.iter();
         open().position(parent).or_else(|| open().position(fits))
     }
 }
 
-impl Ran {
+impl CallStep {
     fn add_result(&mut self, result: &SessionEvent) {
         self.end = if result.actor == Actor::Human {
-            End::Denied
+            CallStatus::Denied
         } else if result.kinds.has(Kind::Error) {
-            End::Failed
+            CallStatus::Failed
         } else if result.success == Some(false) {
-            End::Stopped
+            CallStatus::Stopped
         } else {
-            End::Answered
+            CallStatus::Answered
         };
         // The result of a background command may already be joined with its call.
         self.success = self.success.or(result.success);
@@ -200,8 +200,8 @@ impl Ran {
     }
 }
 
-fn call_step(call: &SessionEvent) -> Ran {
-    Ran {
+fn call_step(call: &SessionEvent) -> CallStep {
+    CallStep {
         seq: call.seq,
         line: call.line,
         turn: call.turn,
@@ -215,7 +215,7 @@ fn call_step(call: &SessionEvent) -> Ran {
         exit_code: call.exit_code,
         duration_ms: call.duration_ms,
         is_sidechain: call.is_sidechain,
-        end: End::Open,
+        end: CallStatus::Open,
         result: "".into(),
         result_at: None,
         call_at: (call.part, call.block),

@@ -11,7 +11,7 @@ const PERCENTILE: usize = 90;
 
 /// The values that nine of ten sessions do not exceed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Usual {
+pub struct UsualValues {
     pub tokens: u64,
     pub active_s: u64,
     pub tool_calls: u64,
@@ -19,7 +19,7 @@ pub struct Usual {
 
 /// Returns the usual values of some digests, or `None` if there are too few. Subagents are compared only with each
 /// other.
-pub fn usual<'d>(digests: impl Iterator<Item = &'d Digest>, are_subagents: bool) -> Option<Usual> {
+pub fn compute_usual<'d>(digests: impl Iterator<Item = &'d Digest>, are_subagents: bool) -> Option<UsualValues> {
     let digests: Vec<&Digest> = digests.filter(|digest| digest.is_subagent == are_subagents).collect();
     if digests.len() < SESSIONS_MIN {
         return None;
@@ -31,7 +31,7 @@ pub fn usual<'d>(digests: impl Iterator<Item = &'d Digest>, are_subagents: bool)
         let rank = (values.len() * PERCENTILE).div_ceil(100).max(1);
         values[rank - 1]
     };
-    Some(Usual {
+    Some(UsualValues {
         tokens: percentile(|digest| digest.tokens.total.total()),
         active_s: percentile(|digest| digest.time.active_s),
         tool_calls: percentile(|digest| digest.tool_calls),
@@ -61,7 +61,7 @@ fn format_duration(seconds: u64) -> String {
 }
 
 /// Returns the signal of a session that used more than usual, or `None`.
-pub fn overrun(digest: &Digest, usual: &Usual) -> Option<Signal> {
+pub fn find_overrun(digest: &Digest, usual: &UsualValues) -> Option<Signal> {
     let over = |took: u64, usual: u64, what: &str, format: fn(u64) -> String| {
         (took > usual).then(|| format!("{what} {} (p{PERCENTILE} {})", format(took), format(usual)))
     };

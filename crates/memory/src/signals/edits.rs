@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::{Occurrences, Signal, SignalKind, count_times};
-use crate::digest::{Findings, Ran, Step};
+use crate::digest::{CallStep, Findings, Step};
 use crate::outcome::Evidence;
 
 /// Maximum number of edits that later ones are compared with.
@@ -30,23 +30,23 @@ pub(super) struct EditSignals {
 
 impl EditSignals {
     pub(super) fn add_step(&mut self, step: Step<'_>, findings: &Findings) {
-        let Step::Ran(ran) = step else { return };
-        if ran.failed() {
+        let Step::Call(call) = step else { return };
+        if call.has_failed() {
             return;
         }
-        if let Some((from, to)) = findings.edits.get(&ran.seq) {
+        if let Some((from, to)) = findings.edits.get(&call.seq) {
             // The replaced text was once the new text of an edit, which this one reverses.
             if self.replaced.get(from) == Some(to) {
-                self.reverts.add(Evidence::of_ran(ran));
+                self.reverts.add(Evidence::from_call(call));
             }
             if self.replaced.len() < EDITS_MAX {
                 self.replaced.insert(*to, *from);
             }
         }
-        if self.has_edited && reverts_changes(ran) {
-            self.reverts.add(Evidence::of_ran(ran));
+        if self.has_edited && reverts_changes(call) {
+            self.reverts.add(Evidence::from_call(call));
         }
-        self.has_edited |= !ran.files.is_empty();
+        self.has_edited |= !call.files.is_empty();
     }
 
     pub(super) fn finish(self) -> Option<Signal> {
@@ -58,8 +58,8 @@ impl EditSignals {
     }
 }
 
-fn reverts_changes(ran: &Ran) -> bool {
-    ran.command().is_some()
-        && REVERTING_COMMANDS.iter().any(|words| ran.wording.contains(words))
-        && !ran.wording.contains("stash list")
+fn reverts_changes(call: &CallStep) -> bool {
+    call.command().is_some()
+        && REVERTING_COMMANDS.iter().any(|words| call.wording.contains(words))
+        && !call.wording.contains("stash list")
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::{Occurrences, Signal, SignalKind, count_times};
-use crate::digest::{End, Ran, Step, one_line};
+use crate::digest::{CallStatus, CallStep, Step, one_line};
 use crate::outcome::Evidence;
 
 /// Minimum number of occurrences of an error, or failures of a command.
@@ -38,36 +38,36 @@ impl ErrorSignals {
 
     pub(super) fn add_step(&mut self, step: Step<'_>) {
         match step {
-            Step::Ran(ran) => self.add_call(ran),
+            Step::Call(call) => self.add_call(call),
             Step::Event(event) if event.trigger => self.loops.values_mut().for_each(|one| one.asked = true),
             Step::Event(_) => {}
         }
     }
 
-    fn add_call(&mut self, ran: &Ran) {
-        if ran.failed() {
+    fn add_call(&mut self, call: &CallStep) {
+        if call.has_failed() {
             self.count += 1;
-            let key = normalize_error(&ran.result);
-            if ran.end == End::Failed
+            let key = normalize_error(&call.result);
+            if call.end == CallStatus::Failed
                 && !key.is_empty()
                 && (self.by_text.len() < TRACKED_MAX || self.by_text.contains_key(&key))
             {
                 let (first, seen) = self.by_text.entry(key).or_default();
-                *first = if seen.count == 0 { ran.seq } else { *first };
-                seen.add(Evidence::new(ran.line, ran.turn, &ran.result));
+                *first = if seen.count == 0 { call.seq } else { *first };
+                seen.add(Evidence::new(call.line, call.turn, &call.result));
             }
         }
-        if !ran.files.is_empty() && !ran.failed() {
+        if !call.files.is_empty() && !call.has_failed() {
             self.loops.values_mut().for_each(|one| one.edited = true);
         }
-        let key = ran.what();
-        if ran.failed() {
+        let key = call.describe_attempt();
+        if call.has_failed() {
             if self.loops.len() < TRACKED_MAX || self.loops.contains_key(&key) {
                 let one = self.loops.entry(key).or_default();
                 (one.edited, one.asked) = (false, false);
-                one.failed.add(Evidence::of_ran(ran));
+                one.failed.add(Evidence::from_call(call));
             }
-        } else if ran.success == Some(true)
+        } else if call.success == Some(true)
             && let Some(one) = self.loops.remove(&key)
             && one.failed.count >= PATTERN_MIN
         {

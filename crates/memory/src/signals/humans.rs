@@ -6,8 +6,8 @@ use regex::Regex;
 use transcript::{Actor, Kind, SessionEvent};
 
 use super::{Occurrences, Signal, SignalKind, count_times};
-use crate::digest::{End, Interventions, Step};
-use crate::outcome::{Evidence, Mark, mark};
+use crate::digest::{CallStatus, Interventions, Step};
+use crate::outcome::{Evidence, TurnMark, classify_event};
 
 /// Beginnings of prompts that correct the agent.
 static CORRECTION: LazyLock<Regex> = LazyLock::new(|| {
@@ -16,7 +16,7 @@ static CORRECTION: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// Returns `true` if a prompt says that the previous result was not what the user wanted.
-pub(crate) fn corrects(words: &str) -> bool {
+pub(crate) fn is_correction(words: &str) -> bool {
     CORRECTION.is_match(words)
 }
 
@@ -37,10 +37,10 @@ impl HumanSignals {
 
     pub(super) fn add_step(&mut self, step: Step<'_>) {
         match step {
-            Step::Ran(ran) => {
+            Step::Call(call) => {
                 self.has_replied = true;
-                if ran.end == End::Denied {
-                    self.denials.add(Evidence::of_ran(ran));
+                if call.end == CallStatus::Denied {
+                    self.denials.add(Evidence::from_call(call));
                 }
             }
             Step::Event(event) => self.add_event(event),
@@ -49,12 +49,12 @@ impl HumanSignals {
 
     fn add_event(&mut self, event: &SessionEvent) {
         // The first prompt cannot correct anything.
-        if event.trigger && self.has_replied && corrects(&event.summary) {
-            self.corrections.add(Evidence::of_event(event));
+        if event.trigger && self.has_replied && is_correction(&event.summary) {
+            self.corrections.add(Evidence::from_event(event));
         }
-        match intervention(event) {
-            Some(Intervention::Interrupt) => self.interruptions.add(Evidence::of_event(event)),
-            Some(Intervention::Denial) => self.denials.add(Evidence::of_event(event)),
+        match find_intervention(event) {
+            Some(Intervention::Interrupt) => self.interruptions.add(Evidence::from_event(event)),
+            Some(Intervention::Denial) => self.denials.add(Evidence::from_event(event)),
             _ => {}
         }
         self.has_replied |= event.actor == Actor::Agent && event.kinds.has(Kind::AssistantMsg);
@@ -86,10 +86,10 @@ pub(crate) enum Intervention {
 }
 
 /// Returns how a human intervenes with an event, or `None`. Denied calls are steps and are counted there.
-pub(crate) fn intervention(event: &SessionEvent) -> Option<Intervention> {
-    match mark(event) {
-        Some(Mark::Interrupt) => Some(Intervention::Interrupt),
-        Some(Mark::Rewind) => Some(Intervention::Rewind),
+pub(crate) fn find_intervention(event: &SessionEvent) -> Option<Intervention> {
+    match classify_event(event) {
+        Some(TurnMark::Interrupt) => Some(Intervention::Interrupt),
+        Some(TurnMark::Rewind) => Some(Intervention::Rewind),
         _ if !event.kinds.has(Kind::HumanIntervention) => None,
         _ if event.trigger => Some(Intervention::Steering),
         _ if event.summary.starts_with("refused") => Some(Intervention::Denial),
@@ -101,8 +101,8 @@ impl Interventions {
     /// Counts the intervention of a step, if it is one.
     pub(crate) fn add_step(&mut self, step: Step<'_>) {
         let found = match step {
-            Step::Ran(ran) => (ran.end == End::Denied).then_some(Intervention::Denial),
-            Step::Event(event) => intervention(event),
+            Step::Call(call) => (call.end == CallStatus::Denied).then_some(Intervention::Denial),
+            Step::Event(event) => find_intervention(event),
         };
         match found {
             Some(Intervention::Interrupt) => self.interrupts += 1,

@@ -21,8 +21,8 @@ pub(super) struct RetrySignals {
 impl RetrySignals {
     pub(super) fn add_step(&mut self, step: Step<'_>) {
         match step {
-            Step::Ran(ran) if ran.is_retry => self.retry((ran.turn, ran.tool.clone()), Evidence::of_ran(ran)),
-            Step::Event(event) if is_api_retry(event) => self.retry((None, "API".into()), Evidence::of_event(event)),
+            Step::Call(call) if call.is_retry => self.retry((call.turn, call.tool.clone()), Evidence::from_call(call)),
+            Step::Event(event) if is_api_retry(event) => self.retry((None, "API".into()), Evidence::from_event(event)),
             Step::Event(event) if event.trigger => self.finish_series(),
             _ => {}
         }

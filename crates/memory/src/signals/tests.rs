@@ -3,8 +3,8 @@
 use transcript::Outcome;
 
 use super::{Signal, SignalKind, count_times};
-use crate::digest::{End, Findings, Step};
-use crate::outcome::{Evidence, Judgement, passed};
+use crate::digest::{CallStatus, Findings, Step};
+use crate::outcome::{Evidence, Judgement, test_passed};
 
 /// The test runs of a session.
 #[derive(Debug, Default)]
@@ -17,18 +17,20 @@ pub(super) struct TestSignals {
 
 impl TestSignals {
     pub(super) fn add_step(&mut self, step: Step<'_>, findings: &Findings) {
-        let Step::Ran(ran) = step else { return };
-        if !ran.is_test || matches!(ran.end, End::Denied | End::Stopped) {
+        let Step::Call(call) = step else { return };
+        if !call.is_test || matches!(call.end, CallStatus::Denied | CallStatus::Stopped) {
             return;
         }
-        let Some(passed) = passed(ran, findings) else { return };
+        let Some(passed) = test_passed(call, findings) else {
+            return;
+        };
         if passed {
             self.passed += 1;
         } else {
             self.failed += 1;
-            self.first_failed.get_or_insert_with(|| Evidence::of_ran(ran));
+            self.first_failed.get_or_insert_with(|| Evidence::from_call(call));
         }
-        self.last = Some((Evidence::of_ran(ran), passed));
+        self.last = Some((Evidence::from_call(call), passed));
     }
 
     pub(super) fn finish(self, judgement: &Judgement, is_untroubled: bool) -> Option<Signal> {

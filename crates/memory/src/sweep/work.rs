@@ -18,7 +18,7 @@ use super::piece::{
 };
 use super::plan::{Job, is_quiet, stat};
 use super::{Sweep, path_text};
-use crate::digest::{self, AtHand};
+use crate::digest::{self, InMemorySession};
 use crate::files;
 use crate::logs;
 use crate::mask::LineState;
@@ -299,10 +299,10 @@ impl<'w> Worker<'w> {
         &self,
         delta: &Delta,
         events: &FreshEvents,
-        settings: &digest::Settings<'_>,
+        settings: &digest::DigestSettings<'_>,
         gathered: &Gathered,
     ) -> io::Result<Option<FreshDigest>> {
-        let at_hand = AtHand {
+        let at_hand = InMemorySession {
             uid: &self.job.uid,
             agent: self.job.agent,
             delta,

@@ -3,7 +3,7 @@
 use std::fs;
 
 use memory::diary::{DiaryError, Prepared};
-use memory::digest::Settings;
+use memory::digest::DigestSettings;
 use memory::retention::{self, Done, Policy, Retention};
 use memory::store::{Patience, Store};
 use memory::sweep::{Sweep, run};
@@ -204,7 +204,7 @@ fn evict_all_except(home: &Home, kept: &[&str]) {
             distilled_cap_bytes: u64::MAX,
             today_began: home.now,
         },
-        digests: Settings {
+        digests: DigestSettings {
             now: home.now,
             task_pattern: &task_pattern,
         },

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use memory::annotations::{self, Tag, Tagging, Text};
-use memory::digest::Settings;
+use memory::digest::DigestSettings;
 use memory::hub::{self, Pushed, Share};
 use memory::mask::{MaskKey, Masker, UserRules};
 use memory::retention::{self, Reach};
@@ -67,7 +67,7 @@ fn forget(place: &Place, reach: Reach) {
     let mut store = Store::open(place).unwrap();
     let remains = retention::remains(&store.reads(), &[UID.to_owned()]).unwrap();
     let task_pattern = regex::Regex::new("T-[0-9]+").unwrap();
-    let digests = Settings {
+    let digests = DigestSettings {
         now: Timestamp::now(),
         task_pattern: &task_pattern,
     };

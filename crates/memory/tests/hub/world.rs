@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use jiff::{SignedDuration, Timestamp};
-use memory::digest::Settings;
+use memory::digest::DigestSettings;
 use memory::mask::{MaskKey, Masker, UserRules};
 use memory::retention::{self, Policy, Retention};
 use memory::sources::Root;
@@ -74,7 +74,7 @@ impl Machine {
     pub fn sweep_and_digest(&self, place: &Place) -> Report {
         let now = Timestamp::now() + SignedDuration::from_hours(1);
         let task_pattern = regex::Regex::new("T-[0-9]+").unwrap();
-        let digests = Settings {
+        let digests = DigestSettings {
             now,
             task_pattern: &task_pattern,
         };
@@ -104,7 +104,7 @@ impl Machine {
                 distilled_cap_bytes: u64::MAX,
                 today_began: now,
             },
-            digests: Settings {
+            digests: DigestSettings {
                 now,
                 task_pattern: &task_pattern,
             },
@@ -119,7 +119,12 @@ impl Machine {
         done
     }
 
-    fn sweep_with(&self, place: &Place, now: Timestamp, digests: Option<Settings<'_>>) -> Result<Report, StoreError> {
+    fn sweep_with(
+        &self,
+        place: &Place,
+        now: Timestamp,
+        digests: Option<DigestSettings<'_>>,
+    ) -> Result<Report, StoreError> {
         let root = |agent, name| Root {
             agent,
             path: self.path(name),

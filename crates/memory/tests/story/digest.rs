@@ -2,8 +2,8 @@
 //! text is evicted.
 
 use jiff::{SignedDuration, Timestamp};
-use memory::digest::{self, BYTES_MAX, Digest, Settings};
-use memory::outcome::{Confidence, Reason};
+use memory::digest::{self, BYTES_MAX, Digest, DigestSettings};
+use memory::outcome::{Confidence, OutcomeReason};
 use memory::signals::SignalKind;
 use memory::sweep::{Report, Sweep, run};
 use regex::Regex;
@@ -36,7 +36,7 @@ fn pattern() -> Regex {
 
 fn sweep_at(home: &Home, now: Timestamp) -> Report {
     let (roots, directory, pattern) = (home.roots(), home.place(), pattern());
-    let digests = Some(Settings {
+    let digests = Some(DigestSettings {
         now,
         task_pattern: &pattern,
     });
@@ -62,7 +62,7 @@ fn make_digest(log: &ClaudeLog) -> Digest {
 /// Checks that the digest a sweep made from lines in memory is equal to one made from the stored frames.
 fn assert_made_of_frames(home: &Home) -> usize {
     let (store, pattern) = (home.store(), pattern());
-    let settings = Settings {
+    let settings = DigestSettings {
         now: Timestamp::now(),
         task_pattern: &pattern,
     };
@@ -70,7 +70,7 @@ fn assert_made_of_frames(home: &Home) -> usize {
     for session in store.reads().sessions().unwrap() {
         let uid = &session.session_uid;
         if let Some(stored_digest) = store.reads().digest_of(uid).unwrap() {
-            let (made, _) = digest::make(&store, uid, &settings).unwrap().unwrap();
+            let (made, _) = digest::compute_digest(&store, uid, &settings).unwrap().unwrap();
             assert_eq!(stored_digest.digest, made, "{uid}");
             digests += 1;
         }
@@ -112,7 +112,7 @@ fn has(digest: &Digest, kind: SignalKind) -> bool {
 const PASSED_TESTS: &str = "running 3 tests\ntest result: ok. 3 passed; 0 failed";
 const FAILED_TESTS: &str = "Exit code 101\ntest result: FAILED. 2 passed; 1 failed";
 
-fn check(name: &str, log: &ClaudeLog, outcome: Outcome, reason: Reason) {
+fn check(name: &str, log: &ClaudeLog, outcome: Outcome, reason: OutcomeReason) {
     let judged = make_digest(log).outcome;
     assert_eq!((judged.outcome, judged.reason), (outcome, reason), "{name}: {judged:?}");
     let lines = 1..=log.jsonl().lines().count() as u64;
@@ -129,22 +129,27 @@ fn failures_and_interruptions_decide_before_finished_work() {
     let fails = |log: ClaudeLog| log.failed_tool("Bash", bash("make all"), "Exit code 2\nno rule");
     let api_error = json!({"retryAttempt": 10, "maxRetries": 10, "error": {"status": 529}});
     let broken = edited().system("api_error", api_error);
-    check("api", &broken, Outcome::Fail, Reason::ApiError);
+    check("api", &broken, Outcome::Fail, OutcomeReason::ApiError);
     let failing = fails(fails(fails(edited()))).reply("I stop.");
-    check("loop", &failing, Outcome::Fail, Reason::FailedToolCalls);
+    check("loop", &failing, Outcome::Fail, OutcomeReason::FailedToolCalls);
     let unanswered = edited().reply("Done.").prompt("and now?");
-    check("unanswered", &unanswered, Outcome::Abandoned, Reason::UnansweredPrompt);
+    check(
+        "unanswered",
+        &unanswered,
+        Outcome::Abandoned,
+        OutcomeReason::UnansweredPrompt,
+    );
     check(
         "stopped",
         &edited().interrupt(),
         Outcome::Abandoned,
-        Reason::Interrupted,
+        OutcomeReason::Interrupted,
     );
     let cut = edited().tool_call("Bash", bash("make"));
-    check("cut", &cut, Outcome::Unknown, Reason::CutOff);
+    check("cut", &cut, Outcome::Unknown, OutcomeReason::CutOff);
     // A call without a result is over when the next prompt starts.
     let gone_on = cut.prompt("never mind").reply("Yes.");
-    check("gone on", &gone_on, Outcome::Unknown, Reason::Completed);
+    check("gone on", &gone_on, Outcome::Unknown, OutcomeReason::Completed);
 }
 
 #[test]
@@ -154,36 +159,41 @@ fn success_needs_evidence_that_is_newer_than_the_last_edit() {
     let red = edited()
         .failed_tool("Bash", bash("cargo test"), FAILED_TESTS)
         .reply("Done.");
-    check("red", &red, Outcome::Fail, Reason::FailingTests);
+    check("red", &red, Outcome::Fail, OutcomeReason::FailingTests);
     // The exit code is that of the pipe.
     let piped = edited()
         .tool("Bash", bash("cargo test | tail"), FAILED_TESTS)
         .reply("Done.");
-    check("pipe", &piped, Outcome::Fail, Reason::FailingTests);
+    check("pipe", &piped, Outcome::Fail, OutcomeReason::FailingTests);
     let green = test(edited(), PASSED_TESTS).reply("Done.");
-    check("green", &green, Outcome::Success, Reason::TestsPassed);
+    check("green", &green, Outcome::Success, OutcomeReason::TestsPassed);
     let stale = edit(test(log(), PASSED_TESTS), "a", "b").reply("Done.");
-    check("stale", &stale, Outcome::Unknown, Reason::Completed);
+    check("stale", &stale, Outcome::Unknown, OutcomeReason::Completed);
     let before = test(log(), PASSED_TESTS)
         .reply("They pass.")
         .prompt("why?")
         .reply("Because.");
-    check("of an earlier turn", &before, Outcome::Unknown, Reason::Completed);
-    check("commit", &commit(""), Outcome::Success, Reason::Committed);
+    check(
+        "of an earlier turn",
+        &before,
+        Outcome::Unknown,
+        OutcomeReason::Completed,
+    );
+    check("commit", &commit(""), Outcome::Success, OutcomeReason::Committed);
     let left = edit(commit(""), "two", "three").reply("Changed.");
-    check("changed after", &left, Outcome::Success, Reason::Committed);
+    check("changed after", &left, Outcome::Success, OutcomeReason::Committed);
     assert_eq!(make_digest(&left).outcome.confidence, Confidence::Low);
     check(
         "nothing",
         &commit("nothing to commit"),
         Outcome::Unknown,
-        Reason::Completed,
+        OutcomeReason::Completed,
     );
     check(
         "talk",
         &log().reply("It is a parser."),
         Outcome::Unknown,
-        Reason::Completed,
+        OutcomeReason::Completed,
     );
     let gave_up = log().reply("I was unable to find the parser.");
     assert_eq!(make_digest(&gave_up).outcome.confidence, Confidence::Low);
@@ -314,12 +324,12 @@ fn a_rebuild_makes_the_same_digest_and_keeps_a_sealed_one() {
     let before = stored_digest(&home).unwrap();
     home.rebuild();
     let pattern = pattern();
-    let settings = Settings {
+    let settings = DigestSettings {
         now,
         task_pattern: &pattern,
     };
     let mut store = home.store();
-    let (again, growth) = digest::make(&store, UID, &settings).unwrap().unwrap();
+    let (again, growth) = digest::compute_digest(&store, UID, &settings).unwrap().unwrap();
     assert_eq!(again, before);
 
     let lock = store.lock(WAIT).unwrap();
@@ -336,7 +346,7 @@ fn a_rebuild_makes_the_same_digest_and_keeps_a_sealed_one() {
         .unwrap();
     drop(lock);
     assert_eq!(stored_digest(&home).unwrap(), before);
-    let given = digest::make_one(&mut store, WAIT, "digest", UID, &settings).unwrap();
+    let given = digest::write_digest(&mut store, WAIT, "digest", UID, &settings).unwrap();
     assert_eq!(given, Some(before), "what is sealed is given back as it is");
 }
 

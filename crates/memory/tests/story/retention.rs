@@ -3,7 +3,7 @@
 use std::fs;
 
 use jiff::{SignedDuration, Timestamp};
-use memory::digest::Settings;
+use memory::digest::DigestSettings;
 use memory::doctor::examine_store;
 use memory::retention::{self, DATA_LOSS, Policy, Reach, Reason, Retention};
 use memory::sweep::{Report, Sweep, run};
@@ -101,8 +101,8 @@ impl Memory {
         self.put(number, &(before + &more.jsonl()), at);
     }
 
-    pub fn settings(&self) -> Settings<'_> {
-        Settings {
+    pub fn settings(&self) -> DigestSettings<'_> {
+        DigestSettings {
             now: self.now,
             task_pattern: &self.task_pattern,
         }

@@ -1,8 +1,8 @@
 //! A digest as a page of text: what was asked and what came of it first, then what it took, then the details.
 
 use jiff::SignedDuration;
-use memory::digest::{Commit, Digest, Snippet};
-use memory::outcome::{Confidence, outcome_word};
+use memory::digest::{Digest, SessionCommit, Snippet};
+use memory::outcome::{Confidence, outcome_name};
 use transcript::Outcome;
 
 use super::super::signals;
@@ -140,8 +140,8 @@ fn quoted(snippet: &Snippet) -> String {
 }
 
 fn outcome(ui: &Ui, context: &Context, digest: &Digest) -> Vec<String> {
-    let judged = digest.outcome.at(digest.ended_at, context.now);
-    let word = outcome_word(judged.outcome);
+    let judged = digest.outcome.as_of(digest.ended_at, context.now);
+    let word = outcome_name(judged.outcome);
     let painted = match judged.outcome {
         Outcome::Success => ui.paint(GOOD, word).to_string(),
         Outcome::Fail => ui.paint(BAD, word).to_string(),
@@ -154,7 +154,7 @@ fn outcome(ui: &Ui, context: &Context, digest: &Digest) -> Vec<String> {
         Confidence::Medium => " (fairly sure)",
         Confidence::Low => " (not sure)",
     };
-    let why = judged.reason.in_words();
+    let why = judged.reason.describe();
     let mut lines = vec![labelled("outcome", &format!("{painted}: {why}{sure}"))];
     for evidence in &judged.evidence {
         let line = format!("line {}: {}", measure::count(evidence.line), escape(&evidence.text));
@@ -296,7 +296,7 @@ fn proofs(digest: &Digest) -> Vec<String> {
 
 /// The first commits, and how many more there are.
 fn commits(digest: &Digest) -> Vec<String> {
-    let line = |commit: &Commit| {
+    let line = |commit: &SessionCommit| {
         let words: Vec<&str> = [&commit.hash, &commit.subject]
             .into_iter()
             .flatten()
@@ -353,7 +353,7 @@ fn subagent(ui: &Ui, child: &Digest) -> String {
     format!(
         "  {}  {}: {}, {}  {}",
         ui.paint(STRONG, escape(&child.session_uid)),
-        outcome_word(child.outcome.outcome),
+        outcome_name(child.outcome.outcome),
         plural(child.tool_calls, "tool call"),
         plural(child.errors.count, "error"),
         about

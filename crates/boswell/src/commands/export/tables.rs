@@ -5,7 +5,7 @@ use std::path::Path;
 
 use clap::ValueEnum;
 use jiff::Timestamp;
-use memory::outcome::outcome_word;
+use memory::outcome::outcome_name;
 use memory::prices::PriceTable;
 use memory::store::{Listed, Store, StoreError};
 use memory::usage::{self, CallCost};
@@ -317,7 +317,7 @@ fn digests(source: &Source<'_>, writer: &mut Writer) -> Result<(), FillError> {
         let digest = &row.digest;
         writer.row(vec![
             Cell::Text(digest.session_uid.clone()),
-            Cell::Text(outcome_word(digest.outcome.at(digest.ended_at, source.now).outcome).to_owned()),
+            Cell::Text(outcome_name(digest.outcome.as_of(digest.ended_at, source.now).outcome).to_owned()),
             Cell::text(digest.task_ref.clone()),
             Cell::text(digest.repo.clone()),
             Cell::count(digest.time.active_s),

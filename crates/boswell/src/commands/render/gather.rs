@@ -209,7 +209,7 @@ impl SessionGatherer<'_> {
     /// Returns the digest, because every other command takes its numbers from it.
     fn digest(&self, session_uid: &str, text: &SessionText<'_>) -> Result<Option<Digest>, CommandError> {
         let store = self.texts.store;
-        if let Some(stored) = digest::current(store, session_uid)? {
+        if let Some(stored) = digest::current_digest(store, session_uid)? {
             return Ok(Some(stored));
         }
         let settings = &self.means.digests;
@@ -219,7 +219,7 @@ impl SessionGatherer<'_> {
                 let told = store.reads().facts_of(session_uid)?;
                 digest::from_log(log, Some(self.texts.masker), told, settings).map_err(told_log_error)?
             }
-            None => digest::make(store, session_uid, settings)?.map(|(digest, _)| digest),
+            None => digest::compute_digest(store, session_uid, settings)?.map(|(digest, _)| digest),
         })
     }
 
@@ -345,7 +345,7 @@ fn bare_one(
 
 fn outcome(digest: Option<&Digest>, means: &Means<'_>) -> Outcome {
     digest.map_or(Outcome::Unknown, |digest| {
-        digest.outcome.at(digest.ended_at, means.digests.now).outcome
+        digest.outcome.as_of(digest.ended_at, means.digests.now).outcome
     })
 }
 

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use jiff::civil::Date;
 use jiff::{SignedDuration, Timestamp};
 use memory::digest;
-use memory::outcome::outcome_word;
+use memory::outcome::outcome_name;
 use memory::store::{Listed, Store};
 use memory::usage::{self, DimensionValue, UsageDimension, UsageSum};
 use transcript::Outcome;
@@ -100,13 +100,13 @@ fn row(
 ) -> Result<String, CommandError> {
     let day = day_of(context, session).map_or("-".to_owned(), |day| day.strftime("%a %d %b").to_string());
     let counted = store.reads().counted(&session.session_uid)?;
-    let digest = digest::current(store, &session.session_uid)?;
+    let digest = digest::current_digest(store, &session.session_uid)?;
     let outcome = digest.map_or(Outcome::Unknown, |digest| {
-        digest.outcome.at(digest.ended_at, context.now).outcome
+        digest.outcome.as_of(digest.ended_at, context.now).outcome
     });
     let lead = format!("  {day:<10}  {:<6}  ", escape(session.flavor()));
     let money = sum.map(cost).unwrap_or_default();
-    let word = outcome_word(outcome);
+    let word = outcome_name(outcome);
     let tail = format!("  {word:<9}  {money:>8}");
     let taken = measure::width(&lead) + measure::width(&tail);
     let room = ui.columns().map_or(PROMPT_COLUMNS, |columns| {
