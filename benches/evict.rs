@@ -35,7 +35,7 @@ fn main() {
     let now: Timestamp = "2026-06-01T12:00:00Z".parse().expect("a literal time");
     let masker = Masker::new(&MaskKey::new([7; 32]), &UserRules::default()).expect("no rules are added");
     let task_pattern = Regex::new("T-[0-9]+").expect("a literal expression");
-    let digests = digest::Settings {
+    let digests = digest::DigestSettings {
         now,
         task_pattern: &task_pattern,
     };

@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
 use memory::mask::{MaskKey, Masker, UserRules};
-use memory::prices::Prices;
+use memory::prices::PriceTable;
 use memory::{diary, report};
 
 const OUTSIDE: &str = "words that nobody may read";
@@ -17,7 +17,7 @@ const OUTSIDE: &str = "words that nobody may read";
 struct Desk {
     workspace: PathBuf,
     masker: Masker,
-    prices: Prices,
+    prices: PriceTable,
 }
 
 static DESK: LazyLock<Desk> = LazyLock::new(|| {
@@ -33,7 +33,7 @@ static DESK: LazyLock<Desk> = LazyLock::new(|| {
     Desk {
         workspace,
         masker: Masker::new(&MaskKey::new([7; 32]), &UserRules::default()).expect("the rules are sound"),
-        prices: Prices::default(),
+        prices: PriceTable::default(),
     }
 });
 

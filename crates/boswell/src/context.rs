@@ -259,8 +259,8 @@ impl Context {
     }
 
     /// Returns the settings of digests.
-    pub(crate) fn digest_settings(&self) -> memory::digest::Settings<'_> {
-        memory::digest::Settings {
+    pub(crate) fn digest_settings(&self) -> memory::digest::DigestSettings<'_> {
+        memory::digest::DigestSettings {
             now: self.now,
             task_pattern: self.config.task_ref.get(),
         }

@@ -1,11 +1,11 @@
 //! A digest as a page of text: what was asked and what came of it first, then what it took, then the details.
 
 use jiff::SignedDuration;
-use memory::digest::{Commit, Digest, Snippet};
-use memory::outcome::{Confidence, outcome_word};
+use memory::digest::{Digest, SessionCommit, Snippet};
+use memory::outcome::{Confidence, outcome_name};
 use memory::session_text::TextOrigin;
 use memory::store::{Decision, Store};
-use memory::usage::{self, Sum};
+use memory::usage::{self, UsageSum};
 use transcript::Outcome;
 
 use crate::context::Context;
@@ -29,11 +29,11 @@ pub(crate) struct DigestAnswer {
     pub(crate) digest: Digest,
     /// Where the text of the session comes from.
     pub(crate) origin: TextOrigin,
-    pub(crate) cost: Sum,
+    pub(crate) cost: UsageSum,
     pub(crate) decisions: Vec<Decision>,
     /// With `--subagents`: their digests, and the total cost of the session and its subagents.
     pub(crate) children: Vec<Digest>,
-    pub(crate) rolled_up_cost: Sum,
+    pub(crate) rolled_up_cost: UsageSum,
 }
 
 /// Returns the page of a digest as lines of text, without decisions and subagents. The first two lines name the session.
@@ -45,7 +45,7 @@ pub(crate) fn page_lines(
 ) -> Result<Vec<String>, CommandError> {
     let prices = prices::load(Some(&prices::user_file(context)))?;
     let calls = store.reads().calls_of(digest.session_uid.as_str())?;
-    let cost = usage::sum(calls.iter(), &prices);
+    let cost = usage::sum_calls(calls.iter(), &prices);
     let answer = DigestAnswer {
         digest,
         origin: TextOrigin::Digest,
@@ -175,8 +175,8 @@ fn quoted(snippet: &Snippet) -> String {
 }
 
 fn outcome(ui: &Ui, context: &Context, digest: &Digest) -> Vec<String> {
-    let judged = digest.outcome.at(digest.ended_at, context.now);
-    let word = outcome_word(judged.outcome);
+    let judged = digest.outcome.as_of(digest.ended_at, context.now);
+    let word = outcome_name(judged.outcome);
     let painted = match judged.outcome {
         Outcome::Success => ui.paint(GOOD, word).to_string(),
         Outcome::Fail => ui.paint(BAD, word).to_string(),
@@ -189,7 +189,7 @@ fn outcome(ui: &Ui, context: &Context, digest: &Digest) -> Vec<String> {
         Confidence::Medium => " (fairly sure)",
         Confidence::Low => " (not sure)",
     };
-    let why = judged.reason.in_words();
+    let why = judged.reason.describe();
     let mut lines = vec![labelled("outcome", &format!("{painted}: {why}{sure}"))];
     for evidence in &judged.evidence {
         let line = format!("line {}: {}", measure::count(evidence.line), escape(&evidence.text));
@@ -331,7 +331,7 @@ fn proofs(digest: &Digest) -> Vec<String> {
 
 /// The first commits, and how many more there are.
 fn commits(digest: &Digest) -> Vec<String> {
-    let line = |commit: &Commit| {
+    let line = |commit: &SessionCommit| {
         let words: Vec<&str> = [&commit.hash, &commit.subject]
             .into_iter()
             .flatten()
@@ -388,7 +388,7 @@ fn subagent(ui: &Ui, child: &Digest) -> String {
     format!(
         "  {}  {}: {}, {}  {}",
         ui.paint(STRONG, escape(&child.session_uid)),
-        outcome_word(child.outcome.outcome),
+        outcome_name(child.outcome.outcome),
         plural(child.tool_calls, "tool call"),
         plural(child.errors.count, "error"),
         about
@@ -405,7 +405,7 @@ mod tests {
     fn a_line_wraps_under_its_text() {
         assert_eq!(indent_of(&labelled("tests", "32 passed")), 14);
         assert_eq!(indent_of(&labelled("", "1× a file is gone")), 14);
-        assert_eq!(indent_of("  edit revert churn   changes were taken back"), 22);
+        assert_eq!(indent_of("  edit revert churn   changes were reverted"), 22);
         assert_eq!(indent_of("              line 316  git checkout"), 24);
         assert_eq!(indent_of("claude:5e550000-0000-4000-8000-000000000001  Title"), 2);
     }

@@ -1,7 +1,7 @@
 //! A digest as the verbs get it, and as programs read it.
 
 use memory::digest::{self, Digest};
-use memory::outcome::outcome_word;
+use memory::outcome::outcome_name;
 use memory::store::{Decision, Patience, Store, StoreError};
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ use crate::error::CommandError;
 /// The digest of a session: the kept one where there is nothing newer, else one that is made now, and kept where nobody
 /// else writes.
 pub(crate) fn digest_of(store: &Store, context: &Context, uid: &str) -> Result<Option<Digest>, CommandError> {
-    if let Some(kept) = digest::current(store, uid)? {
+    if let Some(kept) = digest::current_digest(store, uid)? {
         return Ok(Some(kept));
     }
     // A digest of what an eviction left would be empty.
@@ -21,12 +21,12 @@ pub(crate) fn digest_of(store: &Store, context: &Context, uid: &str) -> Result<O
     }
     let settings = context.digest_settings();
     let written = Store::open(&context.places.data_dir)
-        .and_then(|mut store| digest::make_one(&mut store, Patience::Leave, "digest", uid, &settings));
+        .and_then(|mut store| digest::write_digest(&mut store, Patience::Leave, "digest", uid, &settings));
     match written {
         Ok(digest) => Ok(digest),
         // What cannot be kept can be shown all the same.
         Err(StoreError::Busy | StoreError::Io { .. } | StoreError::Database(_)) => {
-            Ok(digest::make(store, uid, &settings)?.map(|(digest, _)| digest))
+            Ok(digest::compute_digest(store, uid, &settings)?.map(|(digest, _)| digest))
         }
         Err(error) => Err(error.into()),
     }
@@ -41,8 +41,8 @@ pub(crate) fn to_json(context: &Context, decisions: &[Decision], digest: &Digest
     answer["prompts"] = digest.turns.into();
     answer["commits_total"] = digest.commit_count().into();
     answer["domain"] = context.domain(digest.repo.as_deref(), digest.remote.as_deref()).into();
-    let outcome = digest.outcome.at(digest.ended_at, context.now);
-    answer["outcome"] = outcome_word(outcome.outcome).into();
+    let outcome = digest.outcome.as_of(digest.ended_at, context.now);
+    answer["outcome"] = outcome_name(outcome.outcome).into();
     answer["reason"] = outcome.reason.as_str().into();
     answer["confidence"] = outcome.confidence.as_str().into();
     answer["evidence"] = serde_json::to_value(outcome.evidence).unwrap_or_default();

@@ -1,10 +1,10 @@
 //! What API calls cost, as text.
 
-use memory::usage::Sum;
+use memory::usage::UsageSum;
 use render::dollars;
 
 /// Money for people. What has no price is said, and never shown as nothing.
-pub(crate) fn cost(sum: &Sum) -> String {
+pub(crate) fn cost(sum: &UsageSum) -> String {
     let Some(micros) = sum.micros() else {
         return "unpriced".to_owned();
     };

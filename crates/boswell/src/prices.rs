@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use jiff::civil::Date;
-use memory::prices::{LongContext, Price, Prices, Rates};
+use memory::prices::{LongContextRates, ModelPrice, PriceTable, TokenRates};
 use serde::Deserialize;
 
 use crate::context::Context;
@@ -55,10 +55,10 @@ pub(crate) fn user_file(context: &Context) -> PathBuf {
 }
 
 /// Returns all rows that apply for this user.
-pub(crate) fn load(user_file: Option<&Path>) -> Result<Prices, CommandError> {
+pub(crate) fn load(user_file: Option<&Path>) -> Result<PriceTable, CommandError> {
     let mut rows = rows(EMBEDDED).map_err(CommandError::internal)?;
     let Some(path) = user_file else {
-        return Ok(Prices::new(rows));
+        return Ok(PriceTable::new(rows));
     };
     match fs::read_to_string(path) {
         Ok(text) => {
@@ -68,46 +68,46 @@ pub(crate) fn load(user_file: Option<&Path>) -> Result<Prices, CommandError> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
         Err(error) => return Err(CommandError::usage(format!("cannot read {}: {error}", path.display()))),
     }
-    Ok(Prices::new(rows))
+    Ok(PriceTable::new(rows))
 }
 
-fn rows_of_user(text: &str, path: &Path) -> Result<Vec<Price>, CommandError> {
+fn rows_of_user(text: &str, path: &Path) -> Result<Vec<ModelPrice>, CommandError> {
     let hint = "see the rows that are built in: `boswell usage --prices`";
     rows(text).map_err(|reason| CommandError::usage(format!("{}: {reason}", path.display())).with_hint(hint))
 }
 
-fn rows(text: &str) -> Result<Vec<Price>, String> {
+fn rows(text: &str) -> Result<Vec<ModelPrice>, String> {
     let file: File = toml::from_str(text).map_err(|error| error.message().to_owned())?;
     let mut prices = Vec::new();
     for row in file.price {
         let price = price(&row)?;
-        prices.extend(row.models.iter().map(|model| Price {
-            model: memory::prices::plain_name(model),
+        prices.extend(row.models.iter().map(|model| ModelPrice {
+            model: memory::prices::normalize_model(model),
             ..price.clone()
         }));
     }
     Ok(prices)
 }
 
-fn price(row: &PriceRow) -> Result<Price, String> {
+fn price(row: &PriceRow) -> Result<ModelPrice, String> {
     let read = row.cache_read.unwrap_or(row.input * 0.1);
     let write_5m = row.cache_write_5m.unwrap_or(row.input * 1.25);
     let write_1h = row.cache_write_1h.unwrap_or(row.input * 2.0);
     let rates = rates(row.input, row.output, [read, write_5m, write_1h])?;
-    let long = |long: &LongRow| -> Result<LongContext, String> {
+    let long = |long: &LongRow| -> Result<LongContextRates, String> {
         let growth = long.input / row.input;
         let cache = [
             long.cache_read.unwrap_or(read * growth),
             long.cache_write_5m.unwrap_or(write_5m * growth),
             long.cache_write_1h.unwrap_or(write_1h * growth),
         ];
-        Ok(LongContext {
+        Ok(LongContextRates {
             above_tokens: long.above,
             rates: self::rates(long.input, long.output, cache)?,
             whole_request: !long.marginal,
         })
     };
-    Ok(Price {
+    Ok(ModelPrice {
         model: String::new(),
         from: row.from.as_ref().map(date).transpose()?,
         to: row.to.as_ref().map(date).transpose()?,
@@ -118,9 +118,9 @@ fn price(row: &PriceRow) -> Result<Price, String> {
     })
 }
 
-fn rates(input: f64, output: f64, cache: [f64; 3]) -> Result<Rates, String> {
+fn rates(input: f64, output: f64, cache: [f64; 3]) -> Result<TokenRates, String> {
     let [read, write_5m, write_1h] = cache;
-    Ok(Rates {
+    Ok(TokenRates {
         input: micros(input)?,
         output: micros(output)?,
         cache_read: micros(read)?,
@@ -183,7 +183,7 @@ mod tests {
     fn dollars(model: &str, at: &str, tokens: Tokens, speed: Option<&str>) -> Option<f64> {
         let prices = load(None).unwrap();
         let call = call(model, at, tokens, speed);
-        let price = prices.of(model, call.ts)?;
+        let price = prices.find(model, call.ts)?;
         Some(price.cost(&call).micros() as f64 / 1e6)
     }
 
@@ -269,9 +269,9 @@ mod tests {
         };
         let own = "[[price]]\nmodels = [\"claude-opus-4-6\", \"my-model\"]\ninput = 1\noutput = 2\n";
         let prices = check(own).unwrap();
-        assert_eq!(prices.of("claude-opus-4-6", None).unwrap().rates.input, 1_000_000);
-        assert_eq!(prices.of("my-model", None).unwrap().rates.cache_read, 100_000);
-        assert_eq!(prices.of("claude-opus-4-5", None).unwrap().rates.input, 5_000_000);
+        assert_eq!(prices.find("claude-opus-4-6", None).unwrap().rates.input, 1_000_000);
+        assert_eq!(prices.find("my-model", None).unwrap().rates.cache_read, 100_000);
+        assert_eq!(prices.find("claude-opus-4-5", None).unwrap().rates.input, 5_000_000);
         for odd in [
             "price = 3",
             "[[price]]\nmodels = [\"a\"]\ninput = -1\noutput = 2\n",

@@ -27,7 +27,7 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use memory::diary::{self, Copies, EmptyDay, Prepared, Status, Window};
 use memory::mask::Masker;
-use memory::prices::Prices;
+use memory::prices::PriceTable;
 use memory::report::writing::{self, Phase, Progress};
 use memory::report::{Ask, Day};
 use memory::store::Store;
@@ -259,7 +259,7 @@ struct Writer<'c> {
     zone_name: String,
     reports_root: PathBuf,
     masker: Masker,
-    prices: Prices,
+    prices: PriceTable,
     /// The sessions of which it is written; none where it is of all.
     only: Option<HashSet<String>>,
     store: Option<Store>,

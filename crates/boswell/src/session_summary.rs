@@ -1,7 +1,7 @@
 //! A session in a few words: its name, title or first prompt, and its outcome.
 
 use memory::digest;
-use memory::outcome::outcome_word;
+use memory::outcome::outcome_name;
 use memory::store::{Counted, Listed, Store, StoreError};
 
 use crate::context::Context;
@@ -20,10 +20,10 @@ pub(crate) fn current_outcome(
     let is_whole = |is_sealed: bool| Ok::<_, StoreError>(is_sealed || store.reads().is_analyzed(session_uid)?);
     let digest = match kept {
         Some((is_sealed, digest)) if is_whole(is_sealed)? => Some(digest),
-        _ => digest::make(store, session_uid, &context.digest_settings())?.map(|(digest, _)| digest),
+        _ => digest::compute_digest(store, session_uid, &context.digest_settings())?.map(|(digest, _)| digest),
     };
-    let judged = digest.map(|digest| digest.outcome.at(digest.ended_at, context.now).outcome);
-    Ok(outcome_word(judged.unwrap_or(transcript::Outcome::Unknown)))
+    let judged = digest.map(|digest| digest.outcome.as_of(digest.ended_at, context.now).outcome);
+    Ok(outcome_name(judged.unwrap_or(transcript::Outcome::Unknown)))
 }
 
 /// What a session is about: by the user's name for it, else in its own words.

@@ -12,18 +12,18 @@ use transcript::{Inherited, SessionEvent};
 /// The longest gap between two events that counts.
 pub const IDLE_LIMIT_S: u64 = 5 * 60;
 
-/// A stretch of time in which no gap was longer than the limit: from one second since 1970 up to another.
-type Stretch = (i64, i64);
+/// A period without a gap above the limit: its first and last second since 1970.
+type ActivePeriod = (i64, i64);
 
 /// The active time of some events, in order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ActiveTime {
-    stretches: Vec<Stretch>,
+    periods: Vec<ActivePeriod>,
 }
 
 impl ActiveTime {
     /// Returns the active time of a session. Copied history belongs to another session and is skipped.
-    pub fn of_events<'e>(events: impl IntoIterator<Item = &'e SessionEvent>, inherited: Option<Inherited>) -> Self {
+    pub fn from_events<'e>(events: impl IntoIterator<Item = &'e SessionEvent>, inherited: Option<Inherited>) -> Self {
         let mut active = Self::default();
         let is_own = |event: &&SessionEvent| !inherited.is_some_and(|inherited| inherited.covers(event.line));
         for at in events.into_iter().filter(is_own).filter_map(|event| event.ts) {
@@ -32,17 +32,17 @@ impl ActiveTime {
         active
     }
 
-    /// Adds the next event. Returns how long it was since the one before if that is over the limit. Clocks may step back: then no
-    /// time passed.
+    /// Adds the next event. Returns the seconds since the previous event if that gap is over the limit. If a clock
+    /// steps back, no time passes.
     pub fn add(&mut self, at: Timestamp) -> Option<u64> {
         let at = at.as_second();
-        let Some((_, end)) = self.stretches.last_mut() else {
-            self.stretches.push((at, at));
+        let Some((_, end)) = self.periods.last_mut() else {
+            self.periods.push((at, at));
             return None;
         };
         let gap = u64::try_from(at - *end).unwrap_or_default();
         if gap > IDLE_LIMIT_S {
-            self.stretches.push((at, at));
+            self.periods.push((at, at));
             return Some(gap);
         }
         *end = at.max(*end);
@@ -51,37 +51,37 @@ impl ActiveTime {
 
     /// Returns the total in seconds.
     pub fn seconds(&self) -> u64 {
-        let length = |(start, end): &Stretch| u64::try_from(end - start).unwrap_or_default();
-        self.stretches.iter().map(length).sum()
+        let length = |(start, end): &ActivePeriod| u64::try_from(end - start).unwrap_or_default();
+        self.periods.iter().map(length).sum()
     }
 
-    /// Returns the part between two instants.
+    /// Returns the active time between two instants.
     #[must_use]
     pub fn within(&self, start: Timestamp, end: Timestamp) -> Self {
         let (first, last) = (start.as_second(), end.as_second());
-        let clip = |(start, end): &Stretch| ((*start).max(first), (*end).min(last));
-        let stretches = self.stretches.iter().map(clip).filter(|(start, end)| start <= end);
+        let clip = |(start, end): &ActivePeriod| ((*start).max(first), (*end).min(last));
+        let periods = self.periods.iter().map(clip).filter(|(start, end)| start <= end);
         Self {
-            stretches: stretches.collect(),
+            periods: periods.collect(),
         }
     }
 
-    /// Returns the time that is active in at least one of these.
+    /// Returns the time during which at least one of these is active.
     pub fn union<'a>(all: impl IntoIterator<Item = &'a Self>) -> Self {
-        let mut sorted: Vec<Stretch> = all.into_iter().flat_map(|one| one.stretches.iter().copied()).collect();
+        let mut sorted: Vec<ActivePeriod> = all.into_iter().flat_map(|one| one.periods.iter().copied()).collect();
         sorted.sort_unstable();
-        let mut stretches: Vec<Stretch> = Vec::new();
+        let mut periods: Vec<ActivePeriod> = Vec::new();
         for (start, end) in sorted {
-            match stretches.last_mut() {
+            match periods.last_mut() {
                 Some((_, last)) if start <= *last => *last = end.max(*last),
-                _ => stretches.push((start, end)),
+                _ => periods.push((start, end)),
             }
         }
-        Self { stretches }
+        Self { periods }
     }
 
-    /// Splits it at the starts of some spans and returns the part of each span, up to the start of the next one. Time before the
-    /// first start belongs to the first span.
+    /// Splits the active time at the starts of some spans. Each span gets the part up to the start of the next one;
+    /// time before the first start belongs to the first span. A span without a start gets nothing.
     pub fn split_at(&self, starts: &[Option<Timestamp>]) -> Vec<Self> {
         let mut parts = Vec::with_capacity(starts.len());
         let mut from = Timestamp::MIN;
@@ -129,12 +129,12 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_steps_back_takes_no_time_and_gives_none() {
+    fn a_clock_that_steps_back_neither_adds_nor_removes_time() {
         assert_eq!(active(&[0, 100, 40, 60, 100, 110]).seconds(), 110);
     }
 
     #[test]
-    fn a_day_has_the_part_that_is_inside_of_it() {
+    fn within_returns_the_part_between_two_instants() {
         let time = active(&[0, 100, 200, 1000, 1100]);
         assert_eq!(time.seconds(), 300);
         assert_eq!(time.within(at(50), at(1050)).seconds(), 200);
@@ -144,13 +144,13 @@ mod tests {
     }
 
     #[test]
-    fn sessions_at_the_same_time_are_one_time_together() {
+    fn overlapping_sessions_count_once_in_a_union() {
         let all = [active(&[0, 200]), active(&[100, 300]), active(&[1000, 1010])];
         assert_eq!(ActiveTime::union(&all).seconds(), 310);
     }
 
     #[test]
-    fn turns_share_the_time_of_their_session() {
+    fn the_time_of_a_session_is_split_between_its_turns() {
         let time = active(&[0, 100, 200, 300, 400]);
         let parts = time.split_at(&[Some(at(50)), None, Some(at(250))]);
         let seconds: Vec<u64> = parts.iter().map(ActiveTime::seconds).collect();

@@ -1,6 +1,6 @@
-//! Bytes cut at their line breaks, many bytes at a time: going through them one by one takes as long as masking them.
+//! Splits bytes at their line breaks with `memchr`, because a loop over single bytes takes as long as masking them.
 
-/// The lines with their breaks; the last one may have none.
+/// Returns the lines with their line breaks. The last line may have none.
 pub(crate) fn lines(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut rest = bytes;
     std::iter::from_fn(move || {
@@ -11,12 +11,12 @@ pub(crate) fn lines(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// The lines without their breaks.
+/// Returns the lines without their line breaks.
 pub(crate) fn bare_lines(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     lines(bytes).map(|line| line.strip_suffix(b"\n").unwrap_or(line))
 }
 
-/// How many lines there are.
+/// Returns the number of lines, including a last one without a line break.
 pub(crate) fn count(bytes: &[u8]) -> u64 {
     let is_open = bytes.last().is_some_and(|last| *last != b'\n');
     memchr::memchr_iter(b'\n', bytes).count() as u64 + u64::from(is_open)
@@ -27,7 +27,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_end_where_their_breaks_do() {
+    fn lines_end_at_their_line_breaks() {
         for text in ["", "a", "a\n", "\n", "a\n\nb", "\n\n", "a\nb\n"] {
             let all: Vec<&[u8]> = lines(text.as_bytes()).collect();
             let expected: Vec<&[u8]> = text.split_inclusive('\n').map(str::as_bytes).collect();

@@ -1,7 +1,8 @@
-//! Digests: the facts of each session in small, made when it is quiet, before it is evicted, or when asked for.
+//! Digests: the facts of each session in a few kilobytes. A digest is made when its session is quiet, before it is
+//! evicted, or on request.
 //!
-//! A digest is a pure function of a session's events, turns, calls and lines: see [`of`]. Its text comes from masked
-//! rows and packs alone, and its size is bounded. Long sessions are read page by page.
+//! A digest is a pure function of a session's events, turns, calls and lines: see [`of`]. Its text contains only masked
+//! rows and frames, and its size is limited. Long sessions are read page by page.
 
 mod bound;
 mod fields;
@@ -22,84 +23,89 @@ use regex::Regex;
 use transcript::{Call, Session, SessionEvent, Turn};
 
 use self::lines::Wanted;
-use self::make::Maker;
+use self::make::DigestBuilder;
 use crate::repos::{self, Repo};
 use crate::store::{Fact, Patience, Place, Store, StoreError};
 
 pub use fields::{
-    CommandRuns, Commit, Digest, ErrorKind, Errors, FileEdits, HourTokens, Interventions, LastTest, ModelTokens,
-    Snippet, Spent, TestRuns, TokensSpent, Told, ToolUse,
+    CommandRuns, Digest, ErrorGroup, ErrorSummary, FileEdits, HourTokens, Interventions, LastTest, ModelTokens,
+    ReportedFact, SessionCommit, SessionTime, Snippet, TestRuns, TokenTotals, ToolUse,
 };
-pub(crate) use fresh::{AtHand, name_repo};
+pub(crate) use fresh::{InMemorySession, name_repo};
 pub use from_log::from_log;
 pub use lines::Findings;
 pub(crate) use lines::verdict;
-pub(crate) use steps::{End, Ran, Step, Steps};
+pub(crate) use steps::{CallStatus, CallStep, Step, StepJoiner};
 
-/// Of what digests say and how they are made. Those of another version are made again, as long as the packs are there.
+/// The version of the fields and rules. Digests of another version are made again while the raw text exists.
 pub const VERSION: u32 = 3;
-/// A session is quiet when nothing happened for so long.
+/// A session is quiet if nothing happened for this long.
 pub const QUIET: SignedDuration = SignedDuration::from_mins(10);
 /// Maximum size of a digest as JSON, not counting its commits, which are all listed.
 pub const BYTES_MAX: usize = 8 << 10;
-/// So many digests are written at once.
-const BATCH: usize = 64;
-/// So many are worth threads and further connections.
-const SHARED_FROM: usize = 32;
+/// Number of digests written in one transaction.
+const BATCH_DIGESTS: usize = 64;
+/// If at least this many digests are due, several threads make them. For fewer, opening more connections takes longer.
+const THREADED_MIN: usize = 32;
 
-/// What the making of digests is told.
+/// The inputs of a digest that do not depend on the session.
 #[derive(Debug, Clone, Copy)]
-pub struct Settings<'a> {
+pub struct DigestSettings<'a> {
     pub now: Timestamp,
-    /// How a task is written in branches, prompts and commits.
+    /// Matches a task reference in branches, prompts and commits.
     pub task_pattern: &'a Regex,
 }
 
-/// What is known of a session beside its events.
+/// What is known about a session apart from its events.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Facts {
+pub struct DigestFacts {
     pub session: Session,
     pub turns: Vec<Turn>,
     pub calls: Vec<Call>,
-    /// What its lines say that its events do not.
+    /// Facts that are in the lines of the session but not in its events.
     pub findings: Findings,
-    /// The repository it worked in, as the disk tells it.
+    /// The repository of the session's directory, if that still exists on disk.
     pub place: Option<Repo>,
-    /// What hooks and wrapped commands told of it, oldest first.
+    /// What hooks and wrapped commands reported, oldest first.
     pub told: Vec<Fact>,
 }
 
-/// The digest of a session: a pure function of what is known of it.
-pub fn of<'e>(facts: &Facts, events: impl IntoIterator<Item = &'e SessionEvent>, settings: &Settings<'_>) -> Digest {
-    let mut maker = Maker::new(facts);
+/// Returns the digest of a session. The result depends on nothing but the arguments.
+pub fn make_digest<'e>(
+    facts: &DigestFacts,
+    events: impl IntoIterator<Item = &'e SessionEvent>,
+    settings: &DigestSettings<'_>,
+) -> Digest {
+    let mut builder = DigestBuilder::new(facts);
     for event in events {
-        maker.take(event);
+        builder.add_event(event);
     }
-    maker.end(settings.task_pattern)
+    builder.finish(settings.task_pattern)
 }
 
-/// Writes the digests of all sessions that are quiet and have none of this version since they last grew. Says of
-/// which.
-pub(crate) fn write_due(
+/// Writes the digests of all quiet sessions that have grown since their last digest or have one of another version.
+/// Returns their uids.
+/// The digests are made without the write lock, so that other commands can write meanwhile.
+pub(crate) fn write_due_digests(
     store: &mut Store,
     patience: Patience<'_>,
     command: &str,
-    settings: &Settings<'_>,
+    settings: &DigestSettings<'_>,
     threads: usize,
     sentence: &dyn Fn(u64) -> String,
 ) -> Result<Vec<String>, StoreError> {
     let due = store.reads().digests_due(VERSION, settings.now - QUIET)?;
     let mut written = Vec::new();
-    let mut write = |store: &mut Store, made: Vec<Made>| -> Result<(), StoreError> {
+    let mut write = |store: &mut Store, made: Vec<MadeDigest>| -> Result<(), StoreError> {
         let before = written.len() as u64;
-        let put = put(store, patience, command, settings, &made, &|count| {
+        let uids = write_digests(store, patience, command, settings, &made, &|count| {
             sentence(before + count)
         })?;
-        written.extend(put);
+        written.extend(uids);
         Ok(())
     };
-    if due.len() < SHARED_FROM {
-        let make = |uid: &String| sound(make(store, uid, settings));
+    if due.len() < THREADED_MIN {
+        let make = |uid: &String| skip_damaged(compute_digest(store, uid, settings));
         let made: Result<Vec<_>, _> = due.iter().filter_map(make).collect();
         write(store, made?)?;
         return Ok(written);
@@ -107,15 +113,15 @@ pub(crate) fn write_due(
     let place = store.place().clone();
     let next = AtomicUsize::new(0);
     thread::scope(|scope| {
-        let (give, take) = sync_channel(BATCH);
+        let (sender, receiver) = sync_channel(BATCH_DIGESTS);
         for _ in 0..threads.max(1) {
-            let give = give.clone();
+            let sender = sender.clone();
             let (place, due, next) = (&place, &due, &next);
-            scope.spawn(move || make_shared(place, due, next, settings, &give));
+            scope.spawn(move || make_due_digests(place, due, next, settings, &sender));
         }
-        drop(give);
+        drop(sender);
         loop {
-            let made: Vec<Made> = take.iter().take(BATCH).collect::<Result<_, _>>()?;
+            let made: Vec<MadeDigest> = receiver.iter().take(BATCH_DIGESTS).collect::<Result<_, _>>()?;
             if made.is_empty() {
                 return Ok::<(), StoreError>(());
             }
@@ -126,48 +132,50 @@ pub(crate) fn write_due(
     Ok(written)
 }
 
-/// A digest, and of how much of its session it is.
-type Made = (Digest, crate::store::Growth);
+/// A digest, and the state of the session it was made from.
+type MadeDigest = (Digest, crate::store::Growth);
 
-/// Makes digests together with other threads, until all are made or nobody takes them any more. Each thread reads by itself.
-fn make_shared(
+/// Makes digests together with other threads until all are made or the receiver hangs up. Each thread has its own
+/// connection.
+fn make_due_digests(
     place: &Place,
     due: &[String],
     next: &AtomicUsize,
-    settings: &Settings<'_>,
-    give: &SyncSender<Result<Made, StoreError>>,
+    settings: &DigestSettings<'_>,
+    sender: &SyncSender<Result<MadeDigest, StoreError>>,
 ) {
     let store = match Store::open_existing(place.clone()) {
         Ok(Some(store)) => store,
         Ok(None) => return,
         Err(error) => {
-            _ = give.send(Err(error));
+            _ = sender.send(Err(error));
             return;
         }
     };
     while let Some(uid) = due.get(next.fetch_add(1, Ordering::Relaxed)) {
-        let made = sound(make(&store, uid, settings));
-        if made.is_some_and(|made| give.send(made).is_err()) {
+        let made = skip_damaged(compute_digest(&store, uid, settings));
+        if made.is_some_and(|made| sender.send(made).is_err()) {
             return;
         }
     }
 }
 
-/// What was made. What is damaged waits for its repair, and keeps nobody else waiting.
-fn sound(made: Result<Option<Made>, StoreError>) -> Option<Result<Made, StoreError>> {
+/// Returns the digest, the error, or `None` if there is nothing to digest. A damaged session is skipped until it is
+/// repaired, because it must not block the digests of all others.
+fn skip_damaged(made: Result<Option<MadeDigest>, StoreError>) -> Option<Result<MadeDigest, StoreError>> {
     match made {
         Err(StoreError::DamagedRow { .. } | StoreError::DamagedFrame { .. }) => None,
         made => made.transpose(),
     }
 }
 
-/// Writes digests, unless their sessions grew meanwhile. Says of which.
-fn put(
+/// Writes digests, except those of sessions that have grown meanwhile. Returns the uids of the written ones.
+fn write_digests(
     store: &mut Store,
     patience: Patience<'_>,
     command: &str,
-    settings: &Settings<'_>,
-    made: &[Made],
+    settings: &DigestSettings<'_>,
+    made: &[MadeDigest],
     sentence: &dyn Fn(u64) -> String,
 ) -> Result<Vec<String>, StoreError> {
     if made.is_empty() {
@@ -175,31 +183,30 @@ fn put(
     }
     let lock = store.lock(patience)?;
     store.write(&lock, settings.now, command, |tx| {
-        let mut put = Vec::new();
+        let mut uids = Vec::new();
         for (digest, growth) in made {
             if tx.put_digest(digest, VERSION, settings.now, growth)? {
-                put.push(digest.session_uid.clone());
+                uids.push(digest.session_uid.clone());
             }
         }
-        let told = sentence(put.len() as u64);
-        Ok((put, told))
+        let sentence = sentence(uids.len() as u64);
+        Ok((uids, sentence))
     })
 }
 
-/// Writes the digest of one session now, quiet or not, and gives it back: on demand, and before it is evicted. A digest
-/// that is of this version and of all that was read is given back as it is, and so is one that is sealed. None where
-/// the session is not known or nothing was made of its lines.
-pub fn make_one(
+/// Writes the digest of one session now, even if the session is not quiet, and returns it. An existing digest is
+/// returned unchanged if it is current or sealed. Returns `None` if the session is unknown or has no stored lines.
+pub fn write_digest(
     store: &mut Store,
     patience: Patience<'_>,
     command: &str,
     session_uid: &str,
-    settings: &Settings<'_>,
+    settings: &DigestSettings<'_>,
 ) -> Result<Option<Digest>, StoreError> {
-    if let Some(kept) = current(store, session_uid)? {
+    if let Some(kept) = current_digest(store, session_uid)? {
         return Ok(Some(kept));
     }
-    let Some((digest, growth)) = make(store, session_uid, settings)? else {
+    let Some((digest, growth)) = compute_digest(store, session_uid, settings)? else {
         return Ok(None);
     };
     let lock = store.lock(patience)?;
@@ -210,8 +217,9 @@ pub fn make_one(
     Ok(Some(digest))
 }
 
-/// The kept digest of a session, where there is nothing newer to make one of.
-pub fn current(store: &Store, session_uid: &str) -> Result<Option<Digest>, StoreError> {
+/// Returns the stored digest of a session if a new one would be the same, or if it is sealed because the raw text is
+/// gone.
+pub fn current_digest(store: &Store, session_uid: &str) -> Result<Option<Digest>, StoreError> {
     let Some(row) = store.reads().digest_of(session_uid)? else {
         return Ok(None);
     };
@@ -220,18 +228,23 @@ pub fn current(store: &Store, session_uid: &str) -> Result<Option<Digest>, Store
     Ok(is_current.then_some(row.digest))
 }
 
-/// Makes the digest of a session, and says of how much of it. Writes nothing.
-pub fn make(store: &Store, session_uid: &str, settings: &Settings<'_>) -> Result<Option<Made>, StoreError> {
+/// Makes the digest of a session. Returns it with the state of the session, and writes nothing.
+pub fn compute_digest(
+    store: &Store,
+    session_uid: &str,
+    settings: &DigestSettings<'_>,
+) -> Result<Option<MadeDigest>, StoreError> {
     let reads = store.reads();
     let (Some(growth), Some(session)) = (reads.growth(session_uid)?, reads.view(session_uid)?) else {
         return Ok(None);
     };
+    // Two passes over the events, because the first one finds out which lines of the packs the second one needs.
     let mut wanted = Wanted::default();
-    let mut steps = Steps::default();
+    let mut steps = StepJoiner::default();
     let mut ask = |step: Step<'_>| wanted.step(step);
     reads.each_event(session_uid, |event| steps.take(event, &mut ask))?;
     steps.end(&mut ask);
-    let facts = Facts {
+    let facts = DigestFacts {
         turns: reads.turns(session_uid)?,
         calls: reads.calls_of(session_uid)?,
         findings: lines::look(store, session_uid, wanted)?,
@@ -239,12 +252,12 @@ pub fn make(store: &Store, session_uid: &str, settings: &Settings<'_>) -> Result
         told: reads.facts_of(session_uid)?,
         session,
     };
-    let mut maker = Maker::new(&facts);
-    reads.each_event(session_uid, |event| maker.take(event))?;
-    Ok(Some((maker.end(settings.task_pattern), growth)))
+    let mut builder = DigestBuilder::new(&facts);
+    reads.each_event(session_uid, |event| builder.add_event(event))?;
+    Ok(Some((builder.finish(settings.task_pattern), growth)))
 }
 
-/// A text on one line, cut after so many characters.
+/// Returns a text on one line, truncated to `chars_max` characters and an ellipsis.
 pub(crate) fn one_line(text: &str, chars_max: usize) -> String {
     let mut line = String::with_capacity(text.len().min(2 * chars_max));
     let mut chars = 0;

@@ -6,8 +6,8 @@
 use jiff::Timestamp;
 use transcript::Outcome;
 
-use crate::digest::Told;
-use crate::outcome::{Confidence, Evidence, Judgement, Reason};
+use crate::digest::ReportedFact;
+use crate::outcome::{Confidence, Evidence, Judgement, OutcomeReason};
 use crate::spool::EXIT;
 use crate::store::{Fact, SLACK};
 
@@ -17,13 +17,13 @@ const SIGINT: i64 = 2;
 const SIGTERM: i64 = 15;
 
 /// Returns the newest fact of each kind, oldest first.
-pub(crate) fn newest(facts: &[Fact]) -> Vec<Told> {
+pub(crate) fn newest(facts: &[Fact]) -> Vec<ReportedFact> {
     let last = |fact: &&Fact| {
         !facts
             .iter()
             .any(|other| other.event == fact.event && is_after(other, fact))
     };
-    let to_told = |fact: &Fact| Told {
+    let to_told = |fact: &Fact| ReportedFact {
         event: fact.event.clone(),
         at: fact.at,
         reason: fact.reason.clone(),
@@ -58,7 +58,7 @@ pub(crate) fn judge(by_log: Judgement, facts: &[Fact], ended_at: Option<Timestam
         return override_outcome(
             judgement,
             Outcome::Fail,
-            Reason::ApiError,
+            OutcomeReason::ApiError,
             &format!("reported by a hook: {why}"),
         );
     }
@@ -78,11 +78,11 @@ fn apply_exit_status(mut judgement: Judgement, code: i64) -> Judgement {
     let reason_text = format!("exit status {code}");
     match judgement.outcome {
         Outcome::Unknown if [SIGINT, SIGTERM].contains(&(code - SIGNAL_OFFSET)) => {
-            override_outcome(judgement, Outcome::Abandoned, Reason::Interrupted, &reason_text)
+            override_outcome(judgement, Outcome::Abandoned, OutcomeReason::Interrupted, &reason_text)
         }
-        Outcome::Unknown => override_outcome(judgement, Outcome::Fail, Reason::ExitStatus, &reason_text),
-        Outcome::Abandoned if judgement.reason == Reason::UnansweredPrompt => {
-            override_outcome(judgement, Outcome::Fail, Reason::ExitStatus, &reason_text)
+        Outcome::Unknown => override_outcome(judgement, Outcome::Fail, OutcomeReason::ExitStatus, &reason_text),
+        Outcome::Abandoned if judgement.reason == OutcomeReason::UnansweredPrompt => {
+            override_outcome(judgement, Outcome::Fail, OutcomeReason::ExitStatus, &reason_text)
         }
         Outcome::Success | Outcome::Fail | Outcome::Abandoned => {
             if judgement.outcome == Outcome::Success {
@@ -97,7 +97,7 @@ fn apply_exit_status(mut judgement: Judgement, code: i64) -> Judgement {
     }
 }
 
-fn override_outcome(mut judgement: Judgement, outcome: Outcome, reason: Reason, reason_text: &str) -> Judgement {
+fn override_outcome(mut judgement: Judgement, outcome: Outcome, reason: OutcomeReason, reason_text: &str) -> Judgement {
     add_evidence(&mut judgement, reason_text);
     Judgement {
         outcome,
@@ -120,7 +120,7 @@ fn add_evidence(judgement: &mut Judgement, reason_text: &str) {
 mod tests {
     use super::*;
 
-    fn check(outcome: Outcome, reason: Reason, facts: &[(&str, i64, Option<&str>, Option<i64>)]) -> String {
+    fn check(outcome: Outcome, reason: OutcomeReason, facts: &[(&str, i64, Option<&str>, Option<i64>)]) -> String {
         let fact = |(event, second, error, exit_code): &(&str, i64, Option<&str>, Option<i64>)| Fact {
             session_uid: "claude:a".to_owned(),
             key: format!("{event}{second}"),
@@ -151,7 +151,7 @@ mod tests {
 
     #[test]
     fn a_failure_reported_by_a_hook_decides_until_a_turn_ends_normally() {
-        let open = (Outcome::Unknown, Reason::Completed);
+        let open = (Outcome::Unknown, OutcomeReason::Completed);
         let failed = ("stop_failure", 1001, Some("rate_limit"), None);
         assert_eq!(
             check(open.0, open.1, &[failed]),
@@ -169,8 +169,8 @@ mod tests {
     fn an_exit_status_decides_if_the_log_leaves_the_outcome_open() {
         let exit = |code| [("exit", 1001, None, Some(code))];
         let (unknown, success) = (
-            (Outcome::Unknown, Reason::Completed),
-            (Outcome::Success, Reason::TestsPassed),
+            (Outcome::Unknown, OutcomeReason::Completed),
+            (Outcome::Success, OutcomeReason::TestsPassed),
         );
         assert_eq!(
             check(unknown.0, unknown.1, &exit(0)),

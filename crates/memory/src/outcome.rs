@@ -1,23 +1,23 @@
-//! How a session came out, with the evidence for it. Nobody writes that down, so it is judged by a ladder: the first
-//! rung that holds decides, and success needs evidence.
+//! Judges how a session ended. No log records that, so a list of rules is tried in order: the first rule that applies
+//! decides, and success needs evidence.
 //!
-//! Pure: what happened goes in, a judgement comes out. It knows no store and no clock.
+//! This is a pure function of the steps: it knows neither the store nor the clock.
 
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use transcript::{Actor, GitCommit, Kind, Outcome, SessionEvent};
 
-use crate::digest::{End, Findings, QUIET, Ran, Step, one_line};
+use crate::digest::{CallStatus, CallStep, Findings, QUIET, Step, one_line};
 
-/// So many failed tool calls at the end are a failure.
+/// If at least this many tool calls in a row fail at the end, the session failed.
 const FAILED_MIN: usize = 3;
-/// So many lines of evidence are told.
+/// Maximum number of lines cited as evidence.
 pub(crate) const EVIDENCE_MAX: usize = 3;
-/// Characters of each of them.
+/// Maximum number of characters of each of them.
 pub(crate) const EVIDENCE_CHARS_MAX: usize = 96;
-/// What an agent says when it did not do what it was asked for.
-const GIVES_UP: [&str; 12] = [
+/// Phrases of agents that could not do what the user asked for.
+const FAILURE_PHRASES: [&str; 12] = [
     "i was unable to",
     "i wasn't able to",
     "i'm unable to",
@@ -32,15 +32,15 @@ const GIVES_UP: [&str; 12] = [
     "i couldn’t",
 ];
 
-/// An outcome, how sure it is, and why.
+/// An outcome, the confidence in it, and its evidence.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Judgement {
     pub outcome: Outcome,
-    /// The rung of the ladder that decided.
-    pub reason: Reason,
+    /// The rule that decided.
+    pub reason: OutcomeReason,
     pub confidence: Confidence,
     pub evidence: Vec<Evidence>,
-    /// Somebody told that the session had ended: nobody has to wait to be sure of it.
+    /// True if a hook reported the end of the session, so that there is no need to wait until it is quiet.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_ended: bool,
 }
@@ -49,7 +49,7 @@ impl Default for Judgement {
     fn default() -> Self {
         Self {
             outcome: Outcome::Unknown,
-            reason: Reason::Empty,
+            reason: OutcomeReason::Empty,
             confidence: Confidence::Low,
             evidence: Vec::new(),
             is_ended: false,
@@ -58,16 +58,16 @@ impl Default for Judgement {
 }
 
 impl Judgement {
-    /// The judgement as it stands now: as long as somebody may be at work, nothing is decided.
+    /// Returns the judgement at `now`: while the session may still be running, the outcome is unknown.
     #[must_use]
-    pub fn at(&self, ended_at: Option<Timestamp>, now: Timestamp) -> Self {
+    pub fn as_of(&self, ended_at: Option<Timestamp>, now: Timestamp) -> Self {
         let is_recent = ended_at.is_some_and(|ended| now.duration_since(ended) < QUIET);
         if !is_recent || self.is_ended {
             return self.clone();
         }
         Self {
             outcome: Outcome::Unknown,
-            reason: Reason::Recent,
+            reason: OutcomeReason::Recent,
             confidence: Confidence::Low,
             evidence: Vec::new(),
             is_ended: false,
@@ -76,44 +76,44 @@ impl Judgement {
 }
 
 /// Returns the name of an outcome, in JSON and for people.
-pub fn outcome_word(outcome: Outcome) -> &'static str {
+pub fn outcome_name(outcome: Outcome) -> &'static str {
     outcome.as_str()
 }
 
-/// What decided.
+/// The rule that decided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Reason {
+pub enum OutcomeReason {
     /// Nothing happened that could be judged.
     Empty,
-    /// Somebody may still be at work.
+    /// The session may still be running.
     Recent,
-    /// The API or the agent's own machinery failed, and nothing came after it.
+    /// The API or the harness failed, and nothing came after the error.
     ApiError,
-    /// Tool calls failed to the end.
+    /// The last tool calls all failed.
     FailedToolCalls,
     /// The last test run failed.
     FailingTests,
     /// The last prompt was not answered.
     UnansweredPrompt,
-    /// A human stopped the agent, and nothing was finished after that.
+    /// A human interrupted the agent, and nothing was finished after that.
     Interrupted,
     /// The log ends in the middle of the work.
     CutOff,
-    /// The last test run passed, after the last edit.
+    /// The last test run passed, and it was after the last edit.
     TestsPassed,
-    /// The work was committed, or offered as a pull request.
+    /// The work was committed, or submitted as a pull request.
     Committed,
-    /// The agent's own goal was reached.
+    /// The agent reported that its goal was reached.
     GoalReached,
     /// The command that ran the agent failed.
     ExitStatus,
-    /// The last turn came to its end, and nothing proves what it is worth.
+    /// The last turn ended normally, but nothing proves its result.
     Completed,
 }
 
-impl Reason {
-    /// The word used in JSON.
+impl OutcomeReason {
+    /// Returns the name used in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Empty => "empty",
@@ -132,8 +132,8 @@ impl Reason {
         }
     }
 
-    /// Returns the reason as text for people, the same in a digest and in a report.
-    pub fn in_words(self) -> &'static str {
+    /// Returns the reason as text for people. Digests and reports use the same text.
+    pub fn describe(self) -> &'static str {
         match self {
             Self::Empty => "nothing to judge",
             Self::Recent => "still at work",
@@ -152,7 +152,7 @@ impl Reason {
     }
 }
 
-/// How sure a judgement is.
+/// The confidence in a judgement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Confidence {
@@ -162,7 +162,7 @@ pub enum Confidence {
 }
 
 impl Confidence {
-    /// The word used in JSON.
+    /// Returns the name used in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Low => "low",
@@ -172,7 +172,7 @@ impl Confidence {
     }
 }
 
-/// A line of the log that a judgement or a signal stands on.
+/// A line of the log on which a judgement or a signal is based.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Evidence {
     pub line: u64,
@@ -186,50 +186,51 @@ impl Evidence {
         Self { line, turn, text }
     }
 
-    pub(crate) fn of_event(event: &SessionEvent) -> Self {
+    pub(crate) fn from_event(event: &SessionEvent) -> Self {
         Self::new(event.line, event.turn, &event.summary)
     }
 
-    pub(crate) fn of_ran(ran: &Ran) -> Self {
-        Self::new(ran.line, ran.turn, &ran.wording)
+    pub(crate) fn from_call(call: &CallStep) -> Self {
+        Self::new(call.line, call.turn, &call.wording)
     }
 }
 
-/// What an event says that ends or breaks a turn.
+/// The meaning of an event that ends or interrupts a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Mark {
-    /// A human stopped the agent.
+pub(crate) enum TurnMark {
+    /// A human interrupted the agent.
     Interrupt,
-    /// A human went back behind a turn.
+    /// A human went back to before a turn.
     Rewind,
-    /// The API or the agent's machinery failed.
+    /// The API or the harness failed.
     ApiError,
-    /// A turn came to its end.
+    /// A turn ended normally.
     Finished,
-    /// The agent's own goal was reached.
+    /// The agent reported that its goal was reached.
     Goal,
     Compaction,
 }
 
-/// What an event marks, by its kinds and by the words that our readers give such events.
-pub(crate) fn mark(event: &SessionEvent) -> Option<Mark> {
-    let said = |words: &[&str]| words.iter().any(|word| event.summary.starts_with(word));
+/// Classifies an event by its kinds and by the wording that our readers give to such events. Returns `None` for all
+/// other events.
+pub(crate) fn classify_event(event: &SessionEvent) -> Option<TurnMark> {
+    let has_prefix = |words: &[&str]| words.iter().any(|word| event.summary.starts_with(word));
     let (kinds, by_harness) = (event.kinds, event.actor == Actor::Harness);
     if kinds.has(Kind::HumanIntervention) && !event.trigger {
-        if said(&["went back", "undo"]) {
-            return Some(Mark::Rewind);
+        if has_prefix(&["went back", "undo"]) {
+            return Some(TurnMark::Rewind);
         }
-        let stops = said(&["interrupted", "turn cancelled", "agents stopped"]);
-        return (stops || kinds.has(Kind::AssistantMsg)).then_some(Mark::Interrupt);
+        let stops = has_prefix(&["interrupted", "turn cancelled", "agents stopped"]);
+        return (stops || kinds.has(Kind::AssistantMsg)).then_some(TurnMark::Interrupt);
     }
     if kinds.has(Kind::Error) {
         let is_fatal = kinds.has(Kind::AssistantMsg)
             || kinds.has(Kind::Completion)
-            || (by_harness && said(&["API error", "turn failed", "stream ", "exceeded", "unexpected status"]));
-        return is_fatal.then_some(Mark::ApiError);
+            || (by_harness && has_prefix(&["API error", "turn failed", "stream ", "exceeded", "unexpected status"]));
+        return is_fatal.then_some(TurnMark::ApiError);
     }
     if kinds.has(Kind::Completion) {
-        return Some(Mark::Finished);
+        return Some(TurnMark::Finished);
     }
     if kinds.has(Kind::Lifecycle) {
         let reached = [
@@ -238,19 +239,19 @@ pub(crate) fn mark(event: &SessionEvent) -> Option<Mark> {
             "goal verified: achieved",
             "goal verdict: achieved",
         ];
-        if said(&reached) {
-            return Some(Mark::Goal);
+        if has_prefix(&reached) {
+            return Some(TurnMark::Goal);
         }
-        if said(&["conversation compacted", "context compacted"]) {
-            return Some(Mark::Compaction);
+        if has_prefix(&["conversation compacted", "context compacted"]) {
+            return Some(TurnMark::Compaction);
         }
     }
     None
 }
 
-/// What was last.
+/// The kind of the last relevant step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-enum Last {
+enum LastStep {
     #[default]
     Nothing,
     Prompt,
@@ -260,167 +261,185 @@ enum Last {
     Interrupt,
 }
 
-/// How a session went, as far as its outcome needs it. Steps go in, in order.
+/// The part of a session's history that decides its outcome. Steps are added in order.
 #[derive(Debug, Default)]
-pub(crate) struct Course {
-    last: Last,
+pub(crate) struct OutcomeTracker {
+    last: LastStep,
     last_at: Option<Evidence>,
     turn: Option<u32>,
-    /// Failed tool calls since anything worked, the last ones.
+    /// The most recent tool calls that failed since the last one that succeeded.
     failed: Vec<Evidence>,
     failed_count: usize,
     edited_at: Option<u64>,
-    /// The last test run, and whether it passed.
+    /// The last test run, its event, and whether it passed.
     test: Option<(Evidence, u64, Option<bool>)>,
     commit: Option<(Evidence, u64)>,
     goal: Option<Evidence>,
     /// The last tool call.
-    ran: Option<u64>,
+    last_call: Option<u64>,
     /// The last prompt or reply.
     seq: Option<u64>,
 }
 
-impl Course {
-    pub(crate) fn see(&mut self, step: Step<'_>, findings: &Findings) {
+impl OutcomeTracker {
+    pub(crate) fn add_step(&mut self, step: Step<'_>, findings: &Findings) {
         match step {
-            Step::Ran(ran) => self.ran(ran, findings),
-            Step::Event(event) => self.event(event),
+            Step::Call(call) => self.add_call(call, findings),
+            Step::Event(event) => self.add_event(event),
         }
     }
 
-    fn event(&mut self, event: &SessionEvent) {
+    fn add_event(&mut self, event: &SessionEvent) {
         let before = self.last;
-        let mut is = |last| {
+        let mut set_last = |last| {
             self.last = last;
             self.seq = Some(event.seq);
-            self.last_at = Some(Evidence::of_event(event));
+            self.last_at = Some(Evidence::from_event(event));
         };
         if event.trigger {
-            is(Last::Prompt);
+            set_last(LastStep::Prompt);
             self.turn = event.turn;
             self.failed.clear();
             self.failed_count = 0;
             return;
         }
-        match mark(event) {
-            Some(Mark::Interrupt) => is(Last::Interrupt),
-            Some(Mark::ApiError) => is(Last::ApiError),
-            // A turn that ends by itself is answered, whatever was last. One that was stopped stays so.
-            Some(Mark::Finished) if event.kinds.has(Kind::AssistantMsg) => is(Last::Reply),
-            Some(Mark::Finished) if matches!(before, Last::Work | Last::Prompt | Last::ApiError) => is(Last::Reply),
-            Some(Mark::Goal) => self.goal = Some(Evidence::of_event(event)),
-            _ if event.kinds.has(Kind::AssistantMsg) && event.actor == Actor::Agent => is(Last::Reply),
+        match classify_event(event) {
+            Some(TurnMark::Interrupt) => set_last(LastStep::Interrupt),
+            Some(TurnMark::ApiError) => set_last(LastStep::ApiError),
+            // A turn that ends normally counts as answered, unless it was interrupted.
+            Some(TurnMark::Finished) if event.kinds.has(Kind::AssistantMsg) => set_last(LastStep::Reply),
+            Some(TurnMark::Finished) if matches!(before, LastStep::Work | LastStep::Prompt | LastStep::ApiError) => {
+                set_last(LastStep::Reply)
+            }
+            Some(TurnMark::Goal) => self.goal = Some(Evidence::from_event(event)),
+            _ if event.kinds.has(Kind::AssistantMsg) && event.actor == Actor::Agent => set_last(LastStep::Reply),
             _ => {}
         }
     }
 
-    fn ran(&mut self, ran: &Ran, findings: &Findings) {
-        // A call that nothing came back to, and that something came after, is not where the work stopped.
-        let is_last = ran.end != End::Open || self.seq.is_none_or(|seq| ran.seq > seq);
-        if ran.end != End::Stopped && is_last {
-            self.last = Last::Work;
-            self.last_at = Some(Evidence::of_ran(ran));
+    fn add_call(&mut self, call: &CallStep, findings: &Findings) {
+        // A call without a result that precedes the last reply is not where the work stopped.
+        let is_last = call.end != CallStatus::Open || self.seq.is_none_or(|seq| call.seq > seq);
+        if call.end != CallStatus::Stopped && is_last {
+            self.last = LastStep::Work;
+            self.last_at = Some(Evidence::from_call(call));
         }
-        self.ran = Some(ran.seq);
-        if ran.failed() {
+        self.last_call = Some(call.seq);
+        if call.has_failed() {
             self.failed_count += 1;
-            self.failed.push(Evidence::of_ran(ran));
+            self.failed.push(Evidence::from_call(call));
             if self.failed.len() > EVIDENCE_MAX {
                 self.failed.remove(0);
             }
-        } else if ran.success == Some(true) {
+        } else if call.success == Some(true) {
             self.failed.clear();
             self.failed_count = 0;
         }
-        if hands_in(ran, findings) {
-            self.commit = Some((Evidence::of_ran(ran), ran.seq));
+        if delivers_work(call, findings) {
+            self.commit = Some((Evidence::from_call(call), call.seq));
         }
-        if matches!(ran.end, End::Denied | End::Stopped | End::Open) {
+        if matches!(call.end, CallStatus::Denied | CallStatus::Stopped | CallStatus::Open) {
             return;
         }
-        if ran.is_test {
-            self.test = Some((Evidence::of_ran(ran), ran.seq, passed(ran, findings)));
+        if call.is_test {
+            self.test = Some((Evidence::from_call(call), call.seq, test_passed(call, findings)));
         }
-        if !ran.failed() && ran.files.iter().any(|file| is_work(file)) {
-            self.edited_at = Some(ran.seq);
+        if !call.has_failed() && call.files.iter().any(|file| is_work(file)) {
+            self.edited_at = Some(call.seq);
         }
     }
 
-    /// The first rung that holds.
+    /// Returns the judgement of the first rule that applies.
     pub(crate) fn judge(self, last_reply: Option<&str>) -> Judgement {
         let last = self.last_at.iter().cloned().collect::<Vec<_>>();
         let fails_to_the_end = self.failed_count >= FAILED_MIN;
         match self.last {
-            Last::Nothing => Judgement::default(),
-            Last::ApiError => judged(Outcome::Fail, Reason::ApiError, Confidence::High, last),
-            Last::Interrupt => judged(Outcome::Abandoned, Reason::Interrupted, Confidence::High, last),
-            _ if fails_to_the_end => judged(Outcome::Fail, Reason::FailedToolCalls, Confidence::Medium, self.failed),
-            Last::Prompt => judged(Outcome::Abandoned, Reason::UnansweredPrompt, Confidence::High, last),
-            Last::Work => self.judge_cut_off(last),
-            Last::Reply => self.judge_completed(last, last_reply.is_some_and(gives_up)),
+            LastStep::Nothing => Judgement::default(),
+            LastStep::ApiError => judgement(Outcome::Fail, OutcomeReason::ApiError, Confidence::High, last),
+            LastStep::Interrupt => judgement(Outcome::Abandoned, OutcomeReason::Interrupted, Confidence::High, last),
+            _ if fails_to_the_end => judgement(
+                Outcome::Fail,
+                OutcomeReason::FailedToolCalls,
+                Confidence::Medium,
+                self.failed,
+            ),
+            LastStep::Prompt => judgement(
+                Outcome::Abandoned,
+                OutcomeReason::UnansweredPrompt,
+                Confidence::High,
+                last,
+            ),
+            LastStep::Work => self.judge_cut_off(last),
+            LastStep::Reply => self.judge_completed(last, last_reply.is_some_and(admits_failure)),
         }
     }
 
-    /// The last test run, where it passed after the last edit.
-    fn green(&self) -> Option<&(Evidence, u64, Option<bool>)> {
-        let (told, seq, passed) = self.test.as_ref()?;
-        // Where nothing was changed, what passed is what was there before: it says something of the last turn alone.
+    /// Returns the last test run if it passed after the last edit.
+    fn passed_test(&self) -> Option<&(Evidence, u64, Option<bool>)> {
+        let (evidence, seq, passed) = self.test.as_ref()?;
+        // If nothing was edited, the tests passed on the old code, so they only say something about the last turn.
         let is_of_work = match self.edited_at {
             Some(edited) => *seq >= edited,
-            None => told.turn == self.turn,
+            None => evidence.turn == self.turn,
         };
         self.test.as_ref().filter(|_| is_of_work && *passed == Some(true))
     }
 
-    /// A log that ends with the proof itself is as good as told to its end, almost.
+    /// Judges a log that ends in the middle of the work. If the last call is a passed test run, that is evidence of
+    /// success with low confidence.
     fn judge_cut_off(&self, last: Vec<Evidence>) -> Judgement {
-        match self.green().filter(|(_, seq, _)| self.ran == Some(*seq)) {
-            Some((told, ..)) => {
-                let proof = vec![told.clone()];
-                judged(Outcome::Success, Reason::TestsPassed, Confidence::Low, proof)
+        match self.passed_test().filter(|(_, seq, _)| self.last_call == Some(*seq)) {
+            Some((evidence, ..)) => {
+                let proof = vec![evidence.clone()];
+                judgement(Outcome::Success, OutcomeReason::TestsPassed, Confidence::Low, proof)
             }
-            None => judged(Outcome::Unknown, Reason::CutOff, Confidence::Low, last),
+            None => judgement(Outcome::Unknown, OutcomeReason::CutOff, Confidence::Low, last),
         }
     }
 
-    fn judge_completed(&self, last: Vec<Evidence>, gives_up: bool) -> Judgement {
-        let lowered = |confidence| match (gives_up, confidence) {
+    fn judge_completed(&self, last: Vec<Evidence>, admits_failure: bool) -> Judgement {
+        let lowered = |confidence| match (admits_failure, confidence) {
             (false, confidence) => confidence,
             (true, Confidence::High) => Confidence::Medium,
             (true, _) => Confidence::Low,
         };
-        if let Some((told, seq, Some(false))) = &self.test
-            && told.turn == self.turn
+        if let Some((evidence, seq, Some(false))) = &self.test
+            && evidence.turn == self.turn
             && self.commit.as_ref().is_none_or(|(_, commit)| commit < seq)
         {
-            let proof = vec![told.clone()];
-            return judged(Outcome::Fail, Reason::FailingTests, Confidence::Medium, proof);
+            let proof = vec![evidence.clone()];
+            return judgement(Outcome::Fail, OutcomeReason::FailingTests, Confidence::Medium, proof);
         }
-        let green = self.green();
+        let passed_test = self.passed_test();
         let commit = self.commit.as_ref();
         let is_newest = commit.is_some_and(|(_, seq)| self.edited_at.is_none_or(|edited| *seq >= edited));
-        let (reason, confidence) = match (green, commit, &self.goal) {
-            (Some(_), _, _) if self.edited_at.is_some() => (Reason::TestsPassed, Confidence::High),
-            (_, Some(_), _) if is_newest => (Reason::Committed, Confidence::High),
-            (_, _, Some(_)) => (Reason::GoalReached, Confidence::High),
-            (Some(_), _, None) => (Reason::TestsPassed, Confidence::Medium),
-            // Work was handed in, and something was changed after that.
-            (None, Some(_), None) => (Reason::Committed, Confidence::Low),
+        let (reason, confidence) = match (passed_test, commit, &self.goal) {
+            (Some(_), _, _) if self.edited_at.is_some() => (OutcomeReason::TestsPassed, Confidence::High),
+            (_, Some(_), _) if is_newest => (OutcomeReason::Committed, Confidence::High),
+            (_, _, Some(_)) => (OutcomeReason::GoalReached, Confidence::High),
+            (Some(_), _, None) => (OutcomeReason::TestsPassed, Confidence::Medium),
+            // The work was committed, but something was edited afterwards.
+            (None, Some(_), None) => (OutcomeReason::Committed, Confidence::Low),
             (None, None, None) => {
-                return judged(Outcome::Unknown, Reason::Completed, lowered(Confidence::Medium), last);
+                return judgement(
+                    Outcome::Unknown,
+                    OutcomeReason::Completed,
+                    lowered(Confidence::Medium),
+                    last,
+                );
             }
         };
-        let told = [
-            green.map(|(told, ..)| told),
-            commit.map(|(told, _)| told),
+        let proofs = [
+            passed_test.map(|(evidence, ..)| evidence),
+            commit.map(|(evidence, _)| evidence),
             self.goal.as_ref(),
         ];
-        let evidence = told.into_iter().flatten().cloned().collect();
-        judged(Outcome::Success, reason, lowered(confidence), evidence)
+        let evidence = proofs.into_iter().flatten().cloned().collect();
+        judgement(Outcome::Success, reason, lowered(confidence), evidence)
     }
 }
 
-fn judged(outcome: Outcome, reason: Reason, confidence: Confidence, evidence: Vec<Evidence>) -> Judgement {
+fn judgement(outcome: Outcome, reason: OutcomeReason, confidence: Confidence, evidence: Vec<Evidence>) -> Judgement {
     Judgement {
         outcome,
         reason,
@@ -430,31 +449,33 @@ fn judged(outcome: Outcome, reason: Reason, confidence: Confidence, evidence: Ve
     }
 }
 
-/// Whether a test run passed. What its output says goes before an exit code that may be that of something else; an output that talks
-/// of failures while the command itself succeeds talks of those that were wanted.
-pub(crate) fn passed(ran: &Ran, findings: &Findings) -> Option<bool> {
-    let told = findings.tests.get(&ran.seq).copied();
-    let is_piped = ran.wording.contains('|') || ran.wording.chars().count() >= 120;
-    let is_shared = is_piped || ran.wording.contains([';', '\n', '&']) && !ran.wording.ends_with("2>&1");
-    match (told, ran.success) {
+/// Returns `true` if a test run passed, or `None` if that is unknown. The output decides before the exit code, because
+/// behind a pipe the exit code is that of another program. If the command itself succeeded, failures in the output were
+/// expected ones.
+pub(crate) fn test_passed(call: &CallStep, findings: &Findings) -> Option<bool> {
+    let by_output = findings.tests.get(&call.seq).copied();
+    let is_piped = call.wording.contains('|') || call.wording.chars().count() >= 120;
+    // The exit code of a compound command may be that of another part. A final `2>&1` is only a redirection.
+    let is_shared = is_piped || call.wording.contains([';', '\n', '&']) && !call.wording.ends_with("2>&1");
+    match (by_output, call.success) {
         (Some(false), Some(true)) if !is_shared => Some(true),
-        (Some(told), _) => Some(told),
+        (Some(passed), _) => Some(passed),
         (None, Some(false)) => Some(false),
         (None, Some(true)) if !is_piped => Some(true),
         (None, _) => None,
     }
 }
 
-/// Returns the commits that a command made. An announced commit was made, even if something after it failed; without an announcement, a command
-/// that succeeded made the commits that it names.
-pub(crate) fn made_commits(ran: &Ran, findings: &Findings) -> Vec<GitCommit> {
-    let Some(texts) = findings.commits.get(&ran.seq) else {
+/// Returns the commits that a command made. If git announced a commit, it was made, even if a later command failed.
+/// Without an announcement, a command that succeeded made the commits named in its arguments.
+pub(crate) fn made_commits(call: &CallStep, findings: &Findings) -> Vec<GitCommit> {
+    let Some(texts) = findings.commits.get(&call.seq) else {
         return Vec::new();
     };
     if !texts.announced.is_empty() {
         return texts.announced.clone();
     }
-    if !ended_well(ran) || texts.is_empty {
+    if !has_succeeded(call) || texts.is_empty {
         return Vec::new();
     }
     let only = texts.subjects.len() == 1;
@@ -465,24 +486,24 @@ pub(crate) fn made_commits(ran: &Ran, findings: &Findings) -> Vec<GitCommit> {
     texts.subjects.iter().map(commit).collect()
 }
 
-/// Returns whether a command delivered work: it made commits, or opened or merged a pull request.
-pub(crate) fn hands_in(ran: &Ran, findings: &Findings) -> bool {
-    !made_commits(ran, findings).is_empty() || (findings.offers.contains(&ran.seq) && ended_well(ran))
+/// Returns `true` if a command delivered work: it made commits, or opened or merged a pull request.
+pub(crate) fn delivers_work(call: &CallStep, findings: &Findings) -> bool {
+    !made_commits(call, findings).is_empty() || (findings.offers.contains(&call.seq) && has_succeeded(call))
 }
 
-fn ended_well(ran: &Ran) -> bool {
-    !ran.failed() && !matches!(ran.end, End::Denied | End::Stopped | End::Open)
+fn has_succeeded(call: &CallStep) -> bool {
+    !call.has_failed() && !matches!(call.end, CallStatus::Denied | CallStatus::Stopped | CallStatus::Open)
 }
 
-/// Whether an edited file is part of the work, and not of the agent's own notes.
+/// Returns `true` if an edited file is part of the work. The agent's own notes are not.
 fn is_work(file: &str) -> bool {
     !["/.claude/plans/", "/.claude/projects/", "/.claude/todos/"]
         .iter()
         .any(|notes| file.contains(notes))
 }
 
-/// Whether an agent says that it did not do what it was asked for.
-fn gives_up(reply: &str) -> bool {
+/// Returns `true` if an agent says that it could not do what the user asked for.
+fn admits_failure(reply: &str) -> bool {
     let reply = reply.to_lowercase();
-    GIVES_UP.iter().any(|words| reply.contains(words))
+    FAILURE_PHRASES.iter().any(|words| reply.contains(words))
 }

@@ -1,28 +1,28 @@
-//! What tokens cost: dated price rows, which one a call falls under, and exact sums of money. Where the rows come
-//! from is not known here, and no price is ever guessed: a call without a row has no price.
+//! Prices of tokens: dated rows, the row that applies to a call, and exact sums of money. This module does not know
+//! where the rows come from. It never guesses a price: a call without a row has none.
 
 use jiff::civil::Date;
 use jiff::{Timestamp, tz::TimeZone};
 use transcript::Call;
 
-/// How many of our smallest units are one micro-dollar. A token's price per million in micro-dollars, times tokens, is
-/// money in these units: sums are exact until they are shown.
+/// Our units per micro-dollar. Multiplying a price per million tokens, in micro-dollars, by tokens yields these units,
+/// so sums are exact until they are displayed.
 const PER_MICRO: u128 = 1_000_000;
-/// An agent's own unit: 10^-10 dollars.
+/// Our units per tick, in which agents report costs: 10^-10 dollars.
 const PER_TICK: u128 = 100;
 const HUNDRED: u128 = 100;
 
-/// Money, exactly.
+/// An exact amount of money.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Money(u128);
 
 impl Money {
-    /// What an agent says in its own unit of 10^-10 dollars.
+    /// Converts a cost that an agent reported in units of 10^-10 dollars.
     pub fn from_ticks(ticks: u64) -> Self {
         Self(u128::from(ticks) * PER_TICK)
     }
 
-    /// Rounded to the nearest micro-dollar.
+    /// Returns the amount, rounded to the nearest micro-dollar.
     pub fn micros(self) -> u64 {
         u64::try_from((self.0 + PER_MICRO / 2) / PER_MICRO).unwrap_or(u64::MAX)
     }
@@ -34,7 +34,7 @@ impl Money {
 
 /// Prices per million tokens, in micro-dollars.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Rates {
+pub struct TokenRates {
     pub input: u64,
     pub output: u64,
     pub cache_read: u64,
@@ -42,65 +42,66 @@ pub struct Rates {
     pub cache_write_1h: u64,
 }
 
-/// What a request costs beyond a length.
+/// Different prices for requests with a long context.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LongContext {
-    /// Input and cache together, above which the other rates hold.
+pub struct LongContextRates {
+    /// The other rates apply if input and cache together exceed this.
     pub above_tokens: u64,
-    pub rates: Rates,
-    /// Whether the whole request costs the other rates, or only what each kind has above the length.
+    pub rates: TokenRates,
+    /// True if the other rates apply to the whole request. Otherwise they apply only to the tokens of each kind above
+    /// the limit.
     pub whole_request: bool,
 }
 
-/// What one model costs for some time.
+/// The prices of one model for a period.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Price {
-    /// The model without vendor, date and version of its delivery.
+pub struct ModelPrice {
+    /// The name of the model without vendor, date and version.
     pub model: String,
-    /// The first day, in UTC; none where it always held.
+    /// The first day in UTC; `None` if there is no earlier price.
     pub from: Option<Date>,
-    /// The first day on which it no longer holds.
+    /// The first day on which the prices no longer apply.
     pub to: Option<Date>,
-    pub rates: Rates,
-    pub long_context: Option<LongContext>,
-    /// Of a fast call, in percent.
+    pub rates: TokenRates,
+    pub long_context: Option<LongContextRates>,
+    /// Percentage of the price for calls in fast mode.
     pub fast_percent: u64,
-    /// Of a call that may wait, in percent.
+    /// Percentage of the price for calls with flexible timing.
     pub flex_percent: u64,
 }
 
-/// All prices known.
+/// All known prices.
 #[derive(Debug, Clone, Default)]
-pub struct Prices(Vec<Price>);
+pub struct PriceTable(Vec<ModelPrice>);
 
-impl Prices {
-    /// Rows given later stand before those given earlier.
-    pub fn new(rows: impl IntoIterator<Item = Price>) -> Self {
-        let mut rows: Vec<Price> = rows.into_iter().collect();
+impl PriceTable {
+    /// If several rows apply to a call, the one that was added last is used.
+    pub fn new(rows: impl IntoIterator<Item = ModelPrice>) -> Self {
+        let mut rows: Vec<ModelPrice> = rows.into_iter().collect();
         rows.reverse();
         Self(rows)
     }
 
-    /// The row that a model fell under at a time. A call that tells no time falls under the newest row.
-    pub fn of(&self, model: &str, at: Option<Timestamp>) -> Option<&Price> {
-        let model = plain_name(model);
+    /// Returns the row that applies to a model at a time. A call without a time gets the current row.
+    pub fn find(&self, model: &str, at: Option<Timestamp>) -> Option<&ModelPrice> {
+        let model = normalize_model(model);
         let day = at.map(|at| at.to_zoned(TimeZone::UTC).date());
-        let holds = |price: &&Price| {
-            let begun = price.from.zip(day).is_none_or(|(from, day)| from <= day);
-            let ended = match (price.to, day) {
+        let applies = |price: &&ModelPrice| {
+            let has_begun = price.from.zip(day).is_none_or(|(from, day)| from <= day);
+            let has_ended = match (price.to, day) {
                 (Some(to), Some(day)) => to <= day,
                 (Some(_), None) => true,
                 (None, _) => false,
             };
-            price.model == model && begun && !ended
+            price.model == model && has_begun && !has_ended
         };
-        self.0.iter().find(holds)
+        self.0.iter().find(applies)
     }
 }
 
-/// A model's name without who delivers it, when it was trained and how much it can read:
-/// `us.anthropic.claude-sonnet-4-5-20250929-v1:0` and `claude-sonnet-4-5[1m]` are `claude-sonnet-4-5`.
-pub fn plain_name(model: &str) -> String {
+/// Returns the name of a model without vendor, training date and context size:
+/// `us.anthropic.claude-sonnet-4-5-20250929-v1:0` and `claude-sonnet-4-5[1m]` are both `claude-sonnet-4-5`.
+pub fn normalize_model(model: &str) -> String {
     let mut name = model.rsplit('/').next().unwrap_or(model).to_ascii_lowercase();
     if let Some(at) = name.find("claude-").or_else(|| name.find("gpt-")) {
         name.drain(..at);
@@ -130,8 +131,8 @@ pub fn plain_name(model: &str) -> String {
     name
 }
 
-impl Price {
-    /// What a call costs.
+impl ModelPrice {
+    /// Returns the cost of a call.
     pub fn cost(&self, call: &Call) -> Money {
         let tokens = &call.tokens;
         let kinds = [
@@ -143,7 +144,9 @@ impl Price {
         ];
         let mut sum = Money::default();
         match self.long_context {
-            None => kinds.iter().for_each(|(count, rate)| sum.add(money(*count, *rate))),
+            None => kinds
+                .iter()
+                .for_each(|(count, rate)| sum.add(token_cost(*count, *rate))),
             Some(long) => {
                 let above = [
                     long.rates.input,
@@ -160,8 +163,8 @@ impl Price {
                         true => 0,
                         false => count.saturating_sub(long.above_tokens),
                     };
-                    sum.add(money(count - beyond, rate));
-                    sum.add(money(beyond, above));
+                    sum.add(token_cost(count - beyond, rate));
+                    sum.add(token_cost(beyond, above));
                 }
             }
         }
@@ -170,11 +173,12 @@ impl Price {
             Some("flex") => self.flex_percent,
             _ => 100,
         };
+        // Last, because the division may round.
         Money(sum.0.saturating_mul(u128::from(percent)) / HUNDRED)
     }
 }
 
-fn money(tokens: u64, rate: u64) -> Money {
+fn token_cost(tokens: u64, rate: u64) -> Money {
     Money(u128::from(tokens) * u128::from(rate))
 }
 
@@ -184,7 +188,7 @@ mod tests {
 
     #[test]
     fn a_model_has_many_names() {
-        let check = |name: &str| plain_name(name);
+        let check = |name: &str| normalize_model(name);
         for name in [
             "claude-sonnet-4-5",
             "claude-sonnet-4-5-20250929",

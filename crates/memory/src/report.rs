@@ -32,7 +32,7 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 use crate::mask::Masker;
-use crate::prices::Prices;
+use crate::prices::PriceTable;
 use crate::store::{Store, StoreError};
 
 pub use fields::{
@@ -46,7 +46,7 @@ pub struct Ask<'a> {
     /// The workspace of the day.
     pub workspace: &'a Path,
     pub masker: &'a Masker,
-    pub prices: &'a Prices,
+    pub prices: &'a PriceTable,
     /// Provides digests, decisions and turns of sessions whose text was evicted.
     pub store: Option<&'a Store>,
     /// The meaning of `~` in a log whose text was evicted.

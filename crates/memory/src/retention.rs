@@ -31,7 +31,7 @@ const JUMP_DAYS: i64 = 366;
 pub struct Retention<'a> {
     pub policy: Policy,
     /// How digests are made, and the current time.
-    pub digests: digest::Settings<'a>,
+    pub digests: digest::DigestSettings<'a>,
 }
 
 impl Retention<'_> {

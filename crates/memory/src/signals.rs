@@ -1,7 +1,7 @@
-//! Signals: patterns worth knowing in a session, each found by a pure function and told with its evidence.
+//! Signals: notable patterns in a session, each found by a pure function and reported with its evidence.
 //!
-//! Each family is a fold over the steps of a session, so that a long one needs no more memory than a short one. Nothing
-//! here knows a store or a clock.
+//! Each family of signals is a fold over the steps, so that a long session needs no more memory than a short one.
+//! Nothing here knows the store or the clock.
 
 pub mod budget;
 mod edits;
@@ -14,16 +14,17 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use transcript::{Outcome, SessionEvent};
 
-use crate::digest::{Findings, Spent, Step};
-use crate::outcome::{EVIDENCE_MAX, Evidence, Judgement, Mark, mark};
+use crate::digest::{Findings, SessionTime, Step};
+use crate::outcome::{EVIDENCE_MAX, Evidence, Judgement, TurnMark, classify_event};
+use crate::plural::several;
 
-pub(crate) use errors::like;
-pub(crate) use humans::{Intervention, corrects, intervention};
+pub(crate) use errors::normalize_error;
+pub(crate) use humans::{Intervention, find_intervention, is_correction};
 
-/// A pause this long is told.
+/// Minimum length of a pause that is reported.
 const LONG_IDLE_S: u64 = 30 * 60;
 
-/// Which pattern was found.
+/// The kind of a signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SignalKind {
@@ -41,12 +42,12 @@ pub enum SignalKind {
     Recovery,
     LongIdle,
     SecretSeen,
-    /// Found when asked, against all other sessions.
+    /// Found when signals are queried, because it depends on all other sessions.
     BudgetOverrun,
 }
 
 impl SignalKind {
-    /// Every kind, in the order in which they are told.
+    /// Every kind, in the order in which signals are listed.
     pub const ALL: [Self; 15] = [
         Self::RetryStorm,
         Self::RepeatedError,
@@ -65,7 +66,7 @@ impl SignalKind {
         Self::BudgetOverrun,
     ];
 
-    /// The word used in JSON.
+    /// Returns the name used in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::RetryStorm => "retry_storm",
@@ -91,22 +92,22 @@ impl SignalKind {
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Signal {
     pub signal: SignalKind,
-    /// How often.
+    /// Number of occurrences.
     pub count: u64,
-    /// What it is, in one line.
+    /// A description on one line.
     pub text: String,
-    /// The first lines it stands on.
+    /// The lines of the first occurrences.
     pub evidence: Vec<Evidence>,
 }
 
-/// How often something was seen, and where first.
+/// Occurrences of a pattern: their number, and the evidence of the first ones.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Seen {
+pub(crate) struct Occurrences {
     pub(crate) count: u64,
     pub(crate) evidence: Vec<Evidence>,
 }
 
-impl Seen {
+impl Occurrences {
     pub(crate) fn add(&mut self, evidence: Evidence) {
         self.count += 1;
         if self.evidence.len() < EVIDENCE_MAX {
@@ -114,8 +115,8 @@ impl Seen {
         }
     }
 
-    /// The signal, where it was seen at all.
-    pub(crate) fn told(self, signal: SignalKind, text: impl FnOnce(u64) -> String) -> Option<Signal> {
+    /// Returns the signal, or `None` if there were no occurrences.
+    pub(crate) fn into_signal(self, signal: SignalKind, text: impl FnOnce(u64) -> String) -> Option<Signal> {
         (self.count > 0).then(|| Signal {
             signal,
             count: self.count,
@@ -125,80 +126,80 @@ impl Seen {
     }
 }
 
-pub(crate) fn times(count: u64, what: &str) -> String {
+pub(crate) fn count_times(count: u64, what: &str) -> String {
     match count {
         1 => format!("{what} once"),
         count => format!("{what} {count} times"),
     }
 }
 
-/// All families, watching the same steps.
+/// Folds the steps of a session into signals of every family.
 #[derive(Debug, Default)]
-pub(crate) struct Watch {
-    retries: retries::Retries,
-    errors: errors::Watched,
-    edits: edits::Edits,
-    tests: tests::Tests,
-    humans: humans::Humans,
-    compactions: Seen,
+pub(crate) struct SignalDetector {
+    retries: retries::RetrySignals,
+    errors: errors::ErrorSignals,
+    edits: edits::EditSignals,
+    tests: tests::TestSignals,
+    humans: humans::HumanSignals,
+    compactions: Occurrences,
     last: Option<Evidence>,
 }
 
-impl Watch {
-    pub(crate) fn see(&mut self, step: Step<'_>, findings: &Findings) {
-        self.retries.see(step);
-        self.errors.see(step);
-        self.edits.see(step, findings);
-        self.tests.see(step, findings);
-        self.humans.see(step);
+impl SignalDetector {
+    pub(crate) fn add_step(&mut self, step: Step<'_>, findings: &Findings) {
+        self.retries.add_step(step);
+        self.errors.add_step(step);
+        self.edits.add_step(step, findings);
+        self.tests.add_step(step, findings);
+        self.humans.add_step(step);
         if let Step::Event(event) = step {
-            self.event(event);
+            self.add_event(event);
         }
     }
 
-    fn event(&mut self, event: &SessionEvent) {
-        if mark(event) == Some(Mark::Compaction) {
-            self.compactions.add(Evidence::of_event(event));
+    fn add_event(&mut self, event: &SessionEvent) {
+        if classify_event(event) == Some(TurnMark::Compaction) {
+            self.compactions.add(Evidence::from_event(event));
         }
-        self.last = Some(Evidence::of_event(event));
+        self.last = Some(Evidence::from_event(event));
     }
 
-    /// What was found, in the order of [`SignalKind::ALL`].
-    pub(crate) fn end(self, findings: &Findings, judgement: &Judgement, time: &Pauses) -> Vec<Signal> {
+    /// Returns the signals in the order of [`SignalKind::ALL`].
+    pub(crate) fn finish(self, findings: &Findings, judgement: &Judgement, time: &Pauses) -> Vec<Signal> {
         let is_untroubled = self.errors.count() == 0 && self.humans.count() == 0;
         let mut found = Vec::new();
-        found.extend(self.retries.end());
-        found.extend(self.errors.end());
-        found.extend(self.edits.end());
-        found.extend(self.tests.end(judgement, is_untroubled));
-        found.extend(self.humans.end());
-        found.extend(self.compactions.told(SignalKind::ContextCompaction, |count| {
-            times(count, "the context was compacted")
+        found.extend(self.retries.finish());
+        found.extend(self.errors.finish());
+        found.extend(self.edits.finish());
+        found.extend(self.tests.finish(judgement, is_untroubled));
+        found.extend(self.humans.finish());
+        found.extend(self.compactions.into_signal(SignalKind::ContextCompaction, |count| {
+            count_times(count, "the context was compacted")
         }));
         if judgement.outcome == Outcome::Abandoned {
             found.push(Signal {
                 signal: SignalKind::Abandoned,
                 count: 1,
-                text: "left before it came to an end".to_owned(),
+                text: "abandoned before the work was finished".to_owned(),
                 evidence: judgement.evidence.clone(),
             });
         }
-        found.extend(time.told());
-        found.extend(secrets(findings));
+        found.extend(time.long_idle_signal());
+        found.extend(secret_signal(findings));
         found.sort_by_key(|signal| signal.signal);
         found
     }
 }
 
-/// Pauses of a session: how long it rested, and before what.
+/// The pauses of a session, with the events that ended the long ones.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Pauses {
-    pub(crate) spent: Spent,
-    pub(crate) long: Seen,
+    pub(crate) spent: SessionTime,
+    pub(crate) long: Occurrences,
 }
 
 impl Pauses {
-    pub(crate) fn pause(&mut self, seconds: u64, event: &SessionEvent) {
+    pub(crate) fn add_pause(&mut self, seconds: u64, event: &SessionEvent) {
         self.spent.pauses += 1;
         self.spent.longest_pause_s = self.spent.longest_pause_s.max(seconds);
         if seconds >= LONG_IDLE_S {
@@ -207,18 +208,18 @@ impl Pauses {
         }
     }
 
-    fn told(&self) -> Option<Signal> {
+    fn long_idle_signal(&self) -> Option<Signal> {
         let longest = self.spent.longest_pause_s / 60;
-        self.long.clone().told(SignalKind::LongIdle, |count| {
+        self.long.clone().into_signal(SignalKind::LongIdle, |count| {
             format!(
                 "{}, the longest for {longest} minutes",
-                times(count, "rested half an hour or more")
+                count_times(count, "paused for half an hour or more")
             )
         })
     }
 }
 
-fn secrets(findings: &Findings) -> Option<Signal> {
+fn secret_signal(findings: &Findings) -> Option<Signal> {
     let evidence = findings
         .secrets
         .iter()
@@ -228,7 +229,7 @@ fn secrets(findings: &Findings) -> Option<Signal> {
     (findings.secret_count > 0).then(|| Signal {
         signal: SignalKind::SecretSeen,
         count: findings.secret_count,
-        text: format!("secrets stood on {} lines and are masked", findings.secret_count),
+        text: format!("secrets found and masked on {}", several(findings.secret_count, "line")),
         evidence,
     })
 }

@@ -1,8 +1,9 @@
-//! The spool: what hooks tell of sessions, one small file per call, until a sweep takes it into the memory.
+//! The spool: what hooks report about sessions, one small file per call, until a sweep stores it.
 //!
-//! Whoever writes here has no time, no settings and perhaps no database, so a note holds words of a closed shape only:
-//! an id, a path below a root, an event, a reason, a time. Never a prompt, an answer or what a tool was given. A note is
-//! whole or absent. What could not be noted for want of room is counted without needing any.
+//! A hook has little time, no settings and perhaps no database. A note therefore contains only values of a fixed form:
+//! an id, a path below a root, an event, a reason, a time. It never contains a prompt, a reply or the input of a tool.
+//! A note is written completely or not at all. If there is no room for a note, it is counted as lost, which needs no
+//! room.
 
 mod inbox;
 
@@ -17,64 +18,64 @@ use transcript::{Agent, HookCall, SafeName, SessionUid};
 pub(crate) use self::inbox::NoteInbox;
 use crate::store::{make_private, open_private};
 
-/// Where notes lie in the store's directory.
+/// The directory of the notes within the store.
 pub const FOLDER: &str = "spool";
-/// What whole notes end with.
-const ENDING: &str = "json";
+/// The extension of complete notes.
+const EXTENSION: &str = "json";
 /// The suffix of a note that is not completely written.
-const ASIDE: &str = ".aside";
-/// The file whose time says how many notes were lost.
+const UNFINISHED_SUFFIX: &str = ".aside";
+/// The file whose modification time encodes the number of lost notes.
 const LOST: &str = "lost";
-/// A note is small; more is none of ours.
+/// Notes are small. A longer file is not one of ours, and is only read up to this length.
 const NOTE_BYTES_MAX: u64 = 64 << 10;
 const WORD_BYTES_MAX: usize = 40;
 const ID_BYTES_MAX: usize = 128;
 
-/// The event that a wrapped command ended.
+/// The event of a wrapped command that has exited.
 pub const EXIT: &str = "exit";
 
-/// What was told of a session.
+/// A report about a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Note {
     pub agent: Agent,
     pub session_id: String,
-    /// In small letters with underscores.
+    /// In lower case, with underscores.
     pub event: String,
     pub log: Option<PathBuf>,
-    /// The log of the subagent that it is about.
+    /// The log of the subagent that the note is about.
     pub subagent_log: Option<PathBuf>,
     pub reason: Option<String>,
     pub error: Option<String>,
-    /// What a wrapped command ended with.
+    /// The exit code of a wrapped command.
     pub exit_code: Option<i32>,
     pub at: Timestamp,
 }
 
 impl Note {
-    /// What may be noted of a call. None comes of a session or log that is no business of ours: one that lies below no
-    /// root, or whose id could not be a name. `roots` may be unknown; then no path is noted.
+    /// Returns the note of a hook call. Returns `None` if the call is about a log outside of all roots, or if its
+    /// session id is not a valid name. If `roots` is `None`, the note contains no paths.
     pub fn of(call: &HookCall, roots: Option<&[(Agent, PathBuf)]>, at: Timestamp) -> Option<Self> {
-        let place = |path: &Option<String>| -> Option<Option<(Agent, PathBuf)>> {
+        let find_root = |path: &Option<String>| -> Option<Option<(Agent, PathBuf)>> {
             let (Some(path), Some(roots)) = (path.as_deref().map(Path::new), roots) else {
                 return Some(None);
             };
-            // A path that climbs may lead anywhere.
-            let climbs = path.components().any(|part| matches!(part, Component::ParentDir));
+            // A path with `..` can lead out of the root.
+            let has_parent_dir = path.components().any(|part| matches!(part, Component::ParentDir));
             let root = roots.iter().find(|(_, root)| path.starts_with(root))?;
-            (!climbs).then(|| Some((root.0, path.to_owned())))
+            (!has_parent_dir).then(|| Some((root.0, path.to_owned())))
         };
-        let log = place(&call.transcript_path)?;
-        let subagent_log = place(&call.agent_transcript_path)?;
+        let log = find_root(&call.transcript_path)?;
+        let subagent_log = find_root(&call.agent_transcript_path)?;
         let id = SafeName::new(&call.session_id).filter(|id| id.as_str().len() <= ID_BYTES_MAX)?;
         Some(Self {
-            // The log's own place knows better whose it is.
+            // The root that contains the log decides, because one agent may run the hooks of another.
             agent: log.as_ref().map_or(call.agent, |(agent, _)| *agent),
             session_id: id.as_str().to_owned(),
-            event: word(&call.event)?,
+            event: keyword(&call.event)?,
             log: log.map(|(_, path)| path),
             subagent_log: subagent_log.map(|(_, path)| path),
-            reason: call.reason.as_deref().and_then(word),
-            error: call.error.as_deref().and_then(word),
+            reason: call.reason.as_deref().and_then(keyword),
+            error: call.error.as_deref().and_then(keyword),
             exit_code: None,
             at,
         })
@@ -90,32 +91,32 @@ impl Note {
     }
 }
 
-/// A word of an agent's own vocabulary, such as `rate_limit`. Anything else could be text, and text could be a secret.
-fn word(text: &str) -> Option<String> {
+/// Returns a keyword of the agent, such as `rate_limit`. Any other text could be a secret, so it is dropped.
+fn keyword(text: &str) -> Option<String> {
     let is_plain = |byte: u8| byte.is_ascii_lowercase() || matches!(byte, b'_' | b'-');
     let fits = !text.is_empty() && text.len() <= WORD_BYTES_MAX;
     (fits && text.bytes().all(is_plain)).then(|| text.to_owned())
 }
 
-/// Puts a note under a name that nobody else uses. Where there is no room for it, it is counted as lost.
+/// Writes a note under a name that must be unique. If that fails, the note is counted as lost.
 pub fn put(directory: &Path, name: &str, note: &Note) -> io::Result<()> {
-    let put = write(directory, name, note);
-    if put.is_err() {
-        // Where not even that can be done, nothing can.
+    let written = try_write(directory, name, note);
+    if written.is_err() {
+        // If the note cannot be counted either, there is nothing left to do.
         _ = count_lost(directory, note.at);
     }
-    put
+    written
 }
 
-fn write(directory: &Path, name: &str, note: &Note) -> io::Result<()> {
+fn try_write(directory: &Path, name: &str, note: &Note) -> io::Result<()> {
     prepare(directory)?;
     let folder = directory.join(FOLDER);
-    let aside = folder.join(format!("{name}{ASIDE}"));
+    let aside = folder.join(format!("{name}{UNFINISHED_SUFFIX}"));
     let bytes = serde_json::to_vec(note)?;
     let written = (|| {
         let mut file = open_private(&aside).map_err(io::Error::other)?;
         io::Write::write_all(&mut file, &bytes)?;
-        fs::rename(&aside, folder.join(format!("{name}.{ENDING}")))
+        fs::rename(&aside, folder.join(format!("{name}.{EXTENSION}")))
     })();
     if written.is_err() {
         _ = fs::remove_file(&aside);
@@ -123,7 +124,7 @@ fn write(directory: &Path, name: &str, note: &Note) -> io::Result<()> {
     written
 }
 
-/// Makes the place for notes, and the file that counts what is lost while there is room for it.
+/// Creates the directory of the notes, and the file that counts lost notes while there is still room for it.
 pub fn prepare(directory: &Path) -> io::Result<()> {
     let folder = directory.join(FOLDER);
     let lost = folder.join(LOST);
@@ -135,7 +136,7 @@ pub fn prepare(directory: &Path) -> io::Result<()> {
     let aside = folder.join(format!("{LOST}.{}", std::process::id()));
     let file = open_private(&aside).map_err(io::Error::other)?;
     file.set_modified(Timestamp::UNIX_EPOCH.into())?;
-    // Somebody else may have been faster, and may have counted already.
+    // Another process may have created the file meanwhile, and its count must not be reset.
     let made = fs::hard_link(&aside, &lost);
     _ = fs::remove_file(&aside);
     match made {
@@ -144,33 +145,33 @@ pub fn prepare(directory: &Path) -> io::Result<()> {
     }
 }
 
-/// What was lost: how many notes, and when the last one.
+/// The number of lost notes, and the time of the last one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lost {
     pub count: u64,
     pub last: Timestamp,
 }
 
-/// Counts a note that could not be written. A full disk takes no byte, but a file that is there takes a new time: its
-/// seconds say when, and its fraction of a second how often.
+/// Counts a note that could not be written. Changing the time of a file works even if the disk is full: the seconds are
+/// the time of the loss, and the nanoseconds are the number of lost notes.
 fn count_lost(directory: &Path, at: Timestamp) -> io::Result<()> {
     let file = fs::File::options()
         .write(true)
         .open(directory.join(FOLDER).join(LOST))?;
     file.lock()?;
-    let before = lost_of(&file.metadata()?).map_or(0, |lost| lost.count);
+    let before = parse_lost(&file.metadata()?).map_or(0, |lost| lost.count);
     let count = i32::try_from(before + 1).unwrap_or(i32::MAX).min(999_999_999);
     let time = Timestamp::new(at.as_second().max(1), count).map_err(io::Error::other)?;
     file.set_modified(time.into())
 }
 
-/// How many notes were ever lost; none where none was.
+/// Returns how many notes were ever lost, or `None` if none was.
 pub fn lost(directory: &Path) -> Option<Lost> {
     let metadata = fs::metadata(directory.join(FOLDER).join(LOST)).ok()?;
-    lost_of(&metadata)
+    parse_lost(&metadata)
 }
 
-fn lost_of(metadata: &fs::Metadata) -> Option<Lost> {
+fn parse_lost(metadata: &fs::Metadata) -> Option<Lost> {
     let time = crate::files::modified(metadata)?;
     let count = u64::try_from(time.subsec_nanosecond())
         .ok()
@@ -179,7 +180,7 @@ fn lost_of(metadata: &fs::Metadata) -> Option<Lost> {
     Some(Lost { count, last })
 }
 
-/// A note that waits, with the name of its file.
+/// A waiting note, and the name of its file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Waiting {
     pub name: String,
@@ -195,20 +196,20 @@ pub enum NoteFault {
     Unreadable,
 }
 
-/// Whether notes wait.
+/// Returns `true` if notes are waiting.
 pub fn is_waiting(directory: &Path) -> bool {
-    names(directory).next().is_some()
+    note_names(directory).next().is_some()
 }
 
-/// All notes that wait, oldest name first. A note that another sweep removes meanwhile is left out.
+/// Returns all waiting notes, sorted by name. A note that another sweep removes meanwhile is skipped.
 pub fn waiting(directory: &Path) -> Vec<Waiting> {
     let folder = directory.join(FOLDER);
-    let mut names: Vec<String> = names(directory).collect();
+    let mut names: Vec<String> = note_names(directory).collect();
     names.sort();
     names
         .into_iter()
         .filter_map(|name| {
-            let note = match read(&folder.join(&name)) {
+            let note = match read_note(&folder.join(&name)) {
                 Ok(bytes) => serde_json::from_slice(&bytes).map_err(|_| NoteFault::Damaged),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
                 Err(_) => Err(NoteFault::Unreadable),
@@ -218,17 +219,17 @@ pub fn waiting(directory: &Path) -> Vec<Waiting> {
         .collect()
 }
 
-fn read(path: &Path) -> io::Result<Vec<u8>> {
+fn read_note(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let (file, _) = crate::files::open(path)?;
     file.take(NOTE_BYTES_MAX).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
-fn names(directory: &Path) -> impl Iterator<Item = String> {
+fn note_names(directory: &Path) -> impl Iterator<Item = String> {
     let entries = fs::read_dir(directory.join(FOLDER)).into_iter().flatten().flatten();
     let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
-    names.filter(|name| Path::new(name).extension().is_some_and(|ending| ending == ENDING))
+    names.filter(|name| Path::new(name).extension().is_some_and(|ending| ending == EXTENSION))
 }
 
 #[cfg(test)]
@@ -247,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn only_sessions_below_a_root_are_noted_and_the_root_says_whose_they_are() {
+    fn only_sessions_below_a_root_are_noted_and_the_root_decides_the_agent() {
         let roots = [(Agent::Claude, "/home/ada/.claude"), (Agent::Grok, "/home/ada/.grok")];
         let call =
             |path: &str| format!(r#"{{"session_id":"5e55","hook_event_name":"Stop","transcript_path":"{path}"}}"#);
@@ -274,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reason_is_a_word_or_nothing() {
+    fn a_reason_is_a_keyword_or_absent() {
         let call =
             |reason: &str| format!(r#"{{"session_id":"5e55","hook_event_name":"SessionEnd","reason":"{reason}"}}"#);
         assert_eq!(
@@ -289,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_lost_is_counted_by_the_time_of_a_file() {
+    fn lost_notes_are_counted_in_the_time_of_a_file() {
         let home = tempfile::tempdir().unwrap();
         prepare(home.path()).unwrap();
         assert_eq!(lost(home.path()), None);

@@ -1,8 +1,8 @@
-//! The sweep: everything new in the agents' logs is read, masked and kept. Run again, it costs nothing.
+//! A sweep: reads, masks and stores everything new in the agents' logs. If nothing changed, it does no work.
 //!
-//! Workers read and compress; one writer puts what they made into the store, batch by batch. A batch is on
-//! disk wholly or not at all, and each piece says what it stands on, so that a crash, a second sweep or a log
-//! that grows meanwhile can at worst make work be done again.
+//! Workers read and compress; one writer commits their pieces to the store in batches. A batch is committed completely
+//! or not at all, and each piece names the cursors it is based on. If the process crashes, a second sweep runs or a log
+//! grows meanwhile, the worst case is therefore that work is repeated.
 
 mod budget;
 pub(crate) mod ends;
@@ -40,42 +40,42 @@ pub(crate) use self::identify::uid_of_log;
 use self::piece::Output;
 use self::plan::Plan;
 pub(crate) use self::plan::stat;
-use self::refresh::Stale;
+use self::refresh::StaleSession;
 pub(crate) use self::work::part_name;
 use self::write::Writer;
 
-/// How many pieces may wait for the writer; how heavy they may be together is bound by the budget.
+/// Maximum number of pieces that wait for the writer. The budget limits their size in memory.
 const WAITING_MAX: usize = 256;
 
-/// What a sweep is told.
+/// The inputs of a sweep.
 #[derive(Clone, Copy)]
 pub struct Sweep<'a> {
-    /// Where the store lies.
+    /// The location of the store.
     pub directory: &'a Place,
     pub roots: &'a [Root],
     pub masker: &'a Masker,
     pub now: Timestamp,
     pub threads: usize,
-    /// Which logs are not to be read.
+    /// Returns `true` for logs that must not be read.
     pub is_ignored: &'a (dyn Fn(&Path) -> bool + Sync),
-    /// Told the bytes done and the bytes to do.
+    /// Called with the bytes done and the bytes to do.
     pub progress: &'a (dyn Fn(u64, u64) + Sync),
-    /// A session with more to read is left for another time.
+    /// A session with more unread bytes than this is left to a later sweep.
     pub session_bytes_max: u64,
-    /// Asked between pieces of work: whether to leave the rest for another time.
+    /// Checked between pieces of work. If it returns `true`, the rest is left to a later sweep.
     pub is_over: &'a (dyn Fn() -> bool + Sync),
-    /// How digests are made of what is quiet; none leaves them for another time.
-    pub digests: Option<digest::Settings<'a>>,
-    /// Only these logs and those of their subagents; `None` for all logs below `roots`.
+    /// How to make the digests of quiet sessions; `None` to leave them to a later sweep.
+    pub digests: Option<digest::DigestSettings<'a>>,
+    /// Read only these logs and those of their subagents; `None` for all logs below `roots`.
     pub only: Option<&'a [PathBuf]>,
-    /// Whether `roots` are only some of the configured ones, as with `--agent`.
+    /// True if `roots` are only some of the configured ones, for example because of `--agent`.
     pub leaves_out_roots: bool,
-    /// What is let go for the budget; none where nothing is to go, as when a question only catches up.
+    /// What to evict to stay within the budget; `None` to evict nothing, for example if a query only updates the store.
     pub retention: Option<Retention<'a>>,
 }
 
 impl<'a> Sweep<'a> {
-    /// A sweep that reads everything on one thread.
+    /// Creates a sweep that reads everything on one thread.
     pub fn new(directory: &'a Place, roots: &'a [Root], masker: &'a Masker, now: Timestamp) -> Self {
         Self {
             directory,
@@ -95,37 +95,38 @@ impl<'a> Sweep<'a> {
     }
 }
 
-/// What a sweep did.
+/// The result of a sweep.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Report {
     pub files_seen: u64,
     pub files_read: u64,
     pub files_unchanged: u64,
     pub bytes_read: u64,
-    /// Bytes read only to see what a file is, or that it did not change.
+    /// Bytes read only to identify a file or to check that it is unchanged.
     pub bytes_checked: u64,
-    /// New sessions as lists show them: without subagents and without copies of other sessions.
+    /// New sessions as `list` counts them: without subagents and without copies of other sessions.
     pub sessions_new: u64,
     pub subagents_new: u64,
     pub sessions_updated: u64,
-    /// Sessions made anew from what was kept.
+    /// Sessions rebuilt from their stored lines.
     pub sessions_refreshed: u64,
-    /// Sessions with unread lines for which no time was left.
+    /// Sessions with unread lines that were left because the time was over.
     pub sessions_left: u64,
-    /// Sessions whose logs were not read to their end: no time was left, a read failed, or another sweep was faster.
+    /// Sessions whose logs were not read to the end because the time was over, a read failed, or another sweep was
+    /// faster.
     pub unfinished: BTreeSet<String>,
     pub events: u64,
     pub faults: u64,
     pub redactions: u64,
-    /// Prompts of the agents' histories that were not known before.
+    /// New prompts from the agents' histories.
     pub prompts: u64,
-    /// What hooks and wrapped commands told that was not known before.
+    /// New facts reported by hooks and wrapped commands.
     pub facts: u64,
-    /// Sessions whose digests were written.
+    /// The uids of the sessions whose digests were written.
     pub digested: Vec<String>,
     pub tier1_bytes: u64,
     pub tier2_bytes: u64,
-    /// Work that another sweep did first.
+    /// Pieces that were dropped because another sweep had already stored those lines.
     pub pieces_dropped: u64,
     pub agents: BTreeMap<Agent, AgentReport>,
     pub unread: Vec<Unread>,
@@ -140,30 +141,31 @@ impl Report {
     }
 }
 
-/// What a sweep did, for the journal.
-pub(crate) fn sentence(bytes: u64, sessions: u64, prompts: u64, digests: u64, let_go: &Done) -> String {
-    let mut told = format!(
+/// Returns the sentence for the operation log about what a sweep has read, written and evicted.
+pub(crate) fn describe_reads(bytes: u64, sessions: u64, prompts: u64, digests: u64, let_go: &Done) -> String {
+    let mut sentence = format!(
         "read {} of {}",
         several(bytes, "new byte"),
         several(sessions, "transcript")
     );
     if prompts > 0 {
-        told += &format!(" and {} of histories", several(prompts, "prompt"));
+        sentence += &format!(" and {} of histories", several(prompts, "prompt"));
     }
     if digests > 0 {
-        told += &format!(", and wrote {}", several(digests, "digest"));
+        sentence += &format!(", and wrote {}", several(digests, "digest"));
     }
     if !let_go.drops.is_empty() {
-        told += &format!(", and {}", let_go.sentence());
+        sentence += &format!(", and {}", let_go.sentence());
     }
-    told
+    sentence
 }
 
-/// The same with the digests that were written and what was let go.
-pub(crate) fn told(report: &Report, digests: u64, let_go: &Done) -> String {
+/// Returns the sentence for a whole sweep, with its facts, digests and evictions.
+pub(crate) fn describe_sweep(report: &Report, digests: u64, let_go: &Done) -> String {
+    // A commit that only finishes an eviction has none of these parts, but every commit needs a sentence.
     let mut parts = Vec::new();
     if report.sessions() > 0 || report.prompts > 0 {
-        let read = sentence(
+        let read = describe_reads(
             report.bytes_read,
             report.sessions(),
             report.prompts,
@@ -173,7 +175,7 @@ pub(crate) fn told(report: &Report, digests: u64, let_go: &Done) -> String {
         parts.push(read);
     }
     if report.facts > 0 {
-        parts.push(format!("heard {} from hooks", several(report.facts, "fact")));
+        parts.push(format!("read {} from hooks", several(report.facts, "fact")));
     }
     if digests > 0 {
         parts.push(format!("wrote {}", several(digests, "digest")));
@@ -187,7 +189,7 @@ pub(crate) fn told(report: &Report, digests: u64, let_go: &Done) -> String {
     parts.join(", and ")
 }
 
-/// The same for one agent.
+/// The result of a sweep for one agent.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct AgentReport {
     pub files_seen: u64,
@@ -196,7 +198,7 @@ pub struct AgentReport {
     pub events: u64,
 }
 
-/// Says what a sweep would read, and writes nothing at all.
+/// Returns what a sweep would read. Writes nothing.
 pub fn dry_run(sweep: &Sweep<'_>) -> Result<Report, StoreError> {
     let store = Store::open_existing(sweep.directory)?;
     let plan = Plan::make(sweep, store.as_ref(), plan::walk(sweep), &HashSet::new())?;
@@ -209,35 +211,36 @@ pub fn dry_run(sweep: &Sweep<'_>) -> Result<Report, StoreError> {
     Ok(report)
 }
 
-/// Runs a whole sweep.
+/// Runs a whole sweep and returns its result.
 pub fn run(sweep: &Sweep<'_>, patience: Patience<'_>) -> Result<Report, StoreError> {
     let inbox = NoteInbox::list(sweep.directory);
-    // A new store is written to disk meanwhile.
+    // Creating a new store waits for the disk, so the directories are walked at the same time.
     let (opened, walked) = thread::scope(|scope| {
         let walking = scope.spawn(|| plan::walk(sweep));
         let opened = Store::open(sweep.directory);
         (opened, walking.join().unwrap_or_else(|panic| resume_unwind(panic)))
     });
     let mut store = opened?;
-    // Whether we may write is asked once before any work is done, and again for each batch.
+    // Takes the lock once before any work is done, because an error should come early. Each batch locks again.
     drop(store.lock(patience)?);
     let plan = Plan::make(sweep, Some(&store), walked, &inbox.logs(sweep))?;
-    let mut report = work_off(sweep, patience, &mut store, "sweep", &plan)?;
+    let mut report = execute_plan(sweep, patience, &mut store, "sweep", &plan)?;
     if sweep.only.is_none() {
         prompts::run(sweep, patience, &mut store, &mut report)?;
     }
-    inbox.take_in(sweep, patience, &mut store, &plan.walked, &mut report)?;
+    inbox.store_notes(sweep, patience, &mut store, &plan.walked, &mut report)?;
     if let Some(settings) = &sweep.digests {
         let before = report.digested.len() as u64;
-        let told = |count| told(&report, before + count, &report.let_go);
+        let sentence = |count| describe_sweep(&report, before + count, &report.let_go);
         let threads = sweep.threads.min(64);
-        let written = digest::write_due(&mut store, patience, "sweep", settings, threads, &told)?;
+        let written = digest::write_due_digests(&mut store, patience, "sweep", settings, threads, &sentence)?;
         report.digested.extend(written);
         report.digested.sort_unstable();
         report.digested.dedup();
     }
-    let raw_bytes = stay_inside(sweep, patience, &mut store, &mut report)?;
+    let raw_bytes = enforce_budget(sweep, patience, &mut store, &mut report)?;
     if report.sessions_left == 0 && sweep.only.is_none() && !sweep.leaves_out_roots {
+        // Queries skip their own sweep if a complete one is recent, so a partial sweep must not be noted.
         store.note_walk(sweep.now)?;
     }
     report.tier1_bytes = raw_bytes.map_or_else(|| store.reads().raw_cache_bytes(), Ok)?;
@@ -245,8 +248,8 @@ pub fn run(sweep: &Sweep<'_>, patience: Patience<'_>) -> Result<Report, StoreErr
     Ok(report)
 }
 
-/// Lets go what the budget no longer keeps. Gives what the raw cache takes, where that is known.
-fn stay_inside(
+/// Evicts what exceeds the budget. Returns the size of the raw text if retention had to compute it.
+fn enforce_budget(
     sweep: &Sweep<'_>,
     patience: Patience<'_>,
     store: &mut Store,
@@ -259,7 +262,7 @@ fn stay_inside(
     let digests = report.digested.len() as u64;
     let command = Command {
         name: "sweep",
-        sentence: &|done| told(report, digests + done.analyzed.len() as u64, done),
+        sentence: &|done| describe_sweep(report, digests + done.analyzed.len() as u64, done),
     };
     let bytes = retention::enforce(store, patience, retention, &command, &|_| false, &mut done)?;
     retention::finish(store, patience, sweep.now, &command, &mut done)?;
@@ -268,7 +271,7 @@ fn stay_inside(
     Ok(bytes)
 }
 
-/// Makes every derived row again from what is kept.
+/// Rebuilds every derived row from the stored lines.
 pub fn rebuild(sweep: &Sweep<'_>, patience: Patience<'_>) -> Result<Report, StoreError> {
     let mut store = Store::open(sweep.directory)?;
     let sessions = store.reads().sessions()?;
@@ -277,17 +280,17 @@ pub fn rebuild(sweep: &Sweep<'_>, patience: Patience<'_>) -> Result<Report, Stor
         stale: sessions
             .into_iter()
             .filter(|row| row.evicted_at.is_none())
-            .map(|row| Stale::reread(row.session_uid))
+            .map(|row| StaleSession::reread(row.session_uid))
             .collect(),
         indexes: Vec::new(),
         walked: HashMap::new(),
         report: Report::default(),
     };
-    work_off(sweep, patience, &mut store, "rebuild", &plan)
+    execute_plan(sweep, patience, &mut store, "rebuild", &plan)
 }
 
-/// Lets workers do what is planned, and writes what they make.
-fn work_off(
+/// Runs the planned work on worker threads and writes their pieces on this one.
+fn execute_plan(
     sweep: &Sweep<'_>,
     patience: Patience<'_>,
     store: &mut Store,
@@ -297,6 +300,7 @@ fn work_off(
     let mut report = plan.report.clone();
     let todo = plan.jobs.len() + plan.stale.len();
     if todo > 0 {
+        // Batches need a larger cache of database pages, which is only worth its memory if there is work.
         store.set_batches(true)?;
     }
     let budget = Budget::new();
@@ -311,15 +315,15 @@ fn work_off(
                 let sender = sender;
                 let send = |output| {
                     if let Output::Piece(piece) = &output {
-                        budget.take(piece.weight());
+                        budget.acquire(piece.weight());
                     }
                     sender.send(output).is_ok()
                 };
                 let reads = Store::open_existing(sweep.directory);
                 loop {
                     let at = next.fetch_add(1, Ordering::Relaxed);
-                    // The writer is gone: it says why.
-                    if at >= todo || !work_on(at, plan, sweep, &reads, &send) {
+                    // If the send fails, the writer has stopped, and the writer returns the error.
+                    if at >= todo || !run_item(at, plan, sweep, &reads, &send) {
                         return;
                     }
                 }
@@ -327,7 +331,8 @@ fn work_off(
         }
         drop(sender);
         let drained = writer.drain(receiver, &budget);
-        budget.open();
+        // If the writer failed, workers may still wait for room and would never end.
+        budget.remove_limit();
         drained
     })?;
     writer.finish(&mut report)?;
@@ -337,8 +342,9 @@ fn work_off(
     Ok(report)
 }
 
-/// Does the work at `at` of a plan: what is new first, then what is made anew.
-fn work_on(
+/// Does item `at` of the plan: first the sessions with new lines, then the stale ones. Returns `false` once the writer
+/// has hung up.
+fn run_item(
     at: usize,
     plan: &Plan,
     sweep: &Sweep<'_>,
@@ -350,7 +356,7 @@ fn work_on(
     let uid = uid.cloned().unwrap_or_default();
     let is_long = job.is_some_and(|job| job.bytes_to_read() > sweep.session_bytes_max);
     if is_long || (sweep.is_over)() {
-        // Work on lines that are already kept can wait, and leaves nothing unread.
+        // A stale session can wait, and nothing of it is unread.
         return match job {
             Some(job) if job.has_unread => send(Output::Left(uid)),
             _ => true,
@@ -367,7 +373,7 @@ fn work_on(
     }
 }
 
-/// A path as the store keeps it.
+/// Returns a path in the form that is stored.
 pub(crate) fn path_text(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }

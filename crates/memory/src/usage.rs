@@ -1,5 +1,5 @@
-//! Usage: what was billed, once, by whatever a person wants to see it by. It asks only the small durable rows, so the
-//! answer is the same before and after a session's raw text is gone, and in whichever order logs were read.
+//! Usage: tokens and costs, each call counted once, grouped by any dimension. It reads only rows that are never
+//! evicted, so the result does not depend on evictions or on the order in which logs were read.
 
 pub mod blocks;
 
@@ -12,32 +12,32 @@ use jiff::{Timestamp, ToSpan};
 use rustc_hash::FxHashMap;
 use transcript::{Call, LineageKind, Session, Tokens};
 
-use crate::prices::{Money, Price, Prices};
+use crate::prices::{ModelPrice, Money, PriceTable};
 use crate::store::{Listed, Store, StoreError};
 
-/// One counted call, and what it cost.
+/// One counted call and its cost.
 #[derive(Debug, Clone)]
 pub struct Bill {
-    /// Where the call's session stands in the list.
+    /// The index of its session in the list.
     pub session: usize,
     pub call: Call,
-    pub cost: Cost,
+    pub cost: CallCost,
 }
 
-/// What is known of the price of a call.
+/// The cost of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Cost {
-    /// The log itself says it.
+pub enum CallCost {
+    /// Reported by the log.
     Reported(Money),
-    /// Tokens times prices.
+    /// Computed from tokens and prices.
     Computed(Money),
-    /// No price is known, which is not nothing.
+    /// No price is known. This does not mean that the call was free.
     Unpriced,
 }
 
-/// What usage can be told by.
+/// What usage can be grouped by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Dimension {
+pub enum UsageDimension {
     Day,
     Week,
     Month,
@@ -50,7 +50,7 @@ pub enum Dimension {
     User,
 }
 
-impl Dimension {
+impl UsageDimension {
     pub const ALL: [Self; 10] = [
         Self::Day,
         Self::Week,
@@ -64,7 +64,7 @@ impl Dimension {
         Self::User,
     ];
 
-    /// The word for it.
+    /// Returns the name used in arguments and JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Day => "day",
@@ -80,50 +80,50 @@ impl Dimension {
         }
     }
 
-    /// What a word means.
-    pub fn of_word(word: &str) -> Option<Self> {
+    /// Parses a name. Returns `None` if it is unknown.
+    pub fn parse(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|dimension| dimension.as_str() == word)
     }
 }
 
-/// Where a bill belongs in one dimension. Text that is not known is empty.
+/// The value of a bill in one dimension. Unknown text is empty.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Key {
-    /// The day, or the first day of the week or month; none where the log tells no time.
+pub enum DimensionValue {
+    /// The day, or the first day of the week or month; `None` if the log has no time.
     Date(Option<Date>),
     Text(Arc<str>),
 }
 
 /// The sum of some bills.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Sum {
+pub struct UsageSum {
     pub tokens: Tokens,
     pub calls: u64,
-    /// Of the calls that have a price.
+    /// The cost of the calls that have a price.
     pub money: Money,
-    /// The part of it that logs report.
+    /// The part of `money` that logs report.
     pub reported: Money,
     pub unpriced_calls: u64,
     pub web_searches: u64,
 }
 
-impl Sum {
+impl UsageSum {
     /// Adds one bill.
     pub fn add(&mut self, bill: &Bill) {
         self.add_call(&bill.call, bill.cost);
     }
 
-    fn add_call(&mut self, call: &Call, cost: Cost) {
+    fn add_call(&mut self, call: &Call, cost: CallCost) {
         self.tokens.add(&call.tokens);
         self.calls += 1;
         self.web_searches += call.web_searches;
         match cost {
-            Cost::Reported(money) => {
+            CallCost::Reported(money) => {
                 self.money.add(money);
                 self.reported.add(money);
             }
-            Cost::Computed(money) => self.money.add(money),
-            Cost::Unpriced => self.unpriced_calls += 1,
+            CallCost::Computed(money) => self.money.add(money),
+            CallCost::Unpriced => self.unpriced_calls += 1,
         }
     }
 
@@ -137,32 +137,33 @@ impl Sum {
         self.unpriced_calls += other.unpriced_calls;
     }
 
-    /// In micro-dollars; `None` if there is no call at all, or none that has a price.
+    /// Returns the cost in micro-dollars, or `None` if there are no calls or none of them has a price.
     pub fn billed_micros(&self) -> Option<u64> {
         self.micros().filter(|_| self.calls > 0)
     }
 
-    /// In micro-dollars; none where nothing of it has a price.
+    /// Returns the cost in micro-dollars, or `None` if there are calls but none of them has a price.
     pub fn micros(&self) -> Option<u64> {
         (self.calls == 0 || self.unpriced_calls < self.calls).then(|| self.money.micros())
     }
 }
 
-/// One line of an answer.
+/// One row of a usage table.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Row {
-    /// In the order of the dimensions asked for.
-    pub keys: Vec<Key>,
-    pub sum: Sum,
+pub struct UsageGroup {
+    /// In the order of the requested dimensions.
+    pub keys: Vec<DimensionValue>,
+    pub sum: UsageSum,
 }
 
-/// Every call of the store that counts, of the sessions that `takes` wants.
+/// Returns the bills of all calls that count, for the sessions and calls that `takes` selects.
 ///
-/// Which copy counts is decided over all sessions first: a filter must not turn a copy into a call.
-pub fn bills(
+/// The copy of a call that counts is determined over all sessions first, because a filter must not turn a copy into a
+/// call.
+pub fn load_bills(
     store: &Store,
     sessions: &[Listed],
-    prices: &Prices,
+    prices: &PriceTable,
     takes: &dyn Fn(usize, &Call) -> bool,
 ) -> Result<Vec<Bill>, StoreError> {
     let _look = store.look()?;
@@ -173,10 +174,10 @@ pub fn bills(
         .collect();
     let mut bills: Vec<Bill> = Vec::new();
     store.reads().each_session_calls(
-        // A call of a session that is not listed may still be the one which counts.
+        // If the session is not listed, its call may still be the copy that counts.
         |uid| places.get(uid).copied().unwrap_or(usize::MAX),
         |session, call| {
-            let cost = Cost::Unpriced;
+            let cost = CallCost::Unpriced;
             bills.push(Bill { session, call, cost });
         },
     )?;
@@ -184,7 +185,7 @@ pub fn bills(
         let all: Vec<&Call> = bills.iter().map(|bill| &bill.call).collect();
         transcript::counted(&all).into_iter()
     };
-    let mut known = KnownPrices::new(prices);
+    let mut price_cache = PriceCache::new(prices);
     bills.retain_mut(|bill| {
         let (call, is_counted) = (&bill.call, counts.next().unwrap_or_default());
         let is_bill = is_counted
@@ -192,38 +193,38 @@ pub fn bills(
             && (call.tokens.total() != 0 || call.cost_usd_ticks.is_some())
             && takes(bill.session, call);
         if is_bill {
-            bill.cost = known.cost(&bill.call);
+            bill.cost = price_cache.cost(&bill.call);
         }
         is_bill
     });
     Ok(bills)
 }
 
-/// The sum of calls of which each copy counts once.
-pub fn sum<'c>(calls: impl Iterator<Item = &'c Call>, prices: &Prices) -> Sum {
+/// Returns the sum of some calls, counting each call once.
+pub fn sum_calls<'c>(calls: impl Iterator<Item = &'c Call>, prices: &PriceTable) -> UsageSum {
     let calls: Vec<&Call> = calls.collect();
     let counts = transcript::counted(&calls);
-    let mut known = KnownPrices::new(prices);
-    let mut sum = Sum::default();
+    let mut price_cache = PriceCache::new(prices);
+    let mut sum = UsageSum::default();
     for (call, _) in calls.into_iter().zip(counts).filter(|(_, counts)| *counts) {
-        sum.add_call(call, known.cost(call));
+        sum.add_call(call, price_cache.cost(call));
     }
     sum
 }
 
-/// Where the name of a model lies, which calls share, and a day.
+/// The address of a model's name, which its calls share, and a day.
 type ModelDay = (*const u8, Option<i64>);
 
-/// The rows that calls fell under, by model and day: there are few, and many calls of each.
-struct KnownPrices<'p> {
-    prices: &'p Prices,
-    known: FxHashMap<ModelDay, Option<&'p Price>>,
-    /// What was asked for last: calls of one session mostly are of one model and day.
-    last: Option<(ModelDay, Option<&'p Price>)>,
+/// The price rows of calls by model and day, because there are few of them and many calls.
+struct PriceCache<'p> {
+    prices: &'p PriceTable,
+    known: FxHashMap<ModelDay, Option<&'p ModelPrice>>,
+    /// The last lookup, because consecutive calls mostly have the same model and day.
+    last: Option<(ModelDay, Option<&'p ModelPrice>)>,
 }
 
-impl<'p> KnownPrices<'p> {
-    fn new(prices: &'p Prices) -> Self {
+impl<'p> PriceCache<'p> {
+    fn new(prices: &'p PriceTable) -> Self {
         Self {
             prices,
             known: FxHashMap::default(),
@@ -231,45 +232,46 @@ impl<'p> KnownPrices<'p> {
         }
     }
 
-    fn of(&mut self, model: &Arc<str>, at: Option<Timestamp>) -> Option<&'p Price> {
+    fn find_price(&mut self, model: &Arc<str>, at: Option<Timestamp>) -> Option<&'p ModelPrice> {
         const DAY_SECONDS: i64 = 86_400;
         let day = at.map(|at| at.as_second().div_euclid(DAY_SECONDS));
-        let asked = (model.as_ptr(), day);
-        if let Some((_, price)) = self.last.filter(|(last, _)| *last == asked) {
+        let key = (model.as_ptr(), day);
+        if let Some((_, price)) = self.last.filter(|(last, _)| *last == key) {
             return price;
         }
-        let price = *self.known.entry(asked).or_insert_with(|| self.prices.of(model, at));
-        self.last = Some((asked, price));
+        let price = *self.known.entry(key).or_insert_with(|| self.prices.find(model, at));
+        self.last = Some((key, price));
         price
     }
 
-    fn cost(&mut self, call: &Call) -> Cost {
+    fn cost(&mut self, call: &Call) -> CallCost {
         if let Some(ticks) = call.cost_usd_ticks {
-            return Cost::Reported(Money::from_ticks(ticks));
+            return CallCost::Reported(Money::from_ticks(ticks));
         }
-        let price = call.model.as_ref().and_then(|model| self.of(model, call.ts));
-        price.map_or(Cost::Unpriced, |price| Cost::Computed(price.cost(call)))
+        let price = call.model.as_ref().and_then(|model| self.find_price(model, call.ts));
+        price.map_or(CallCost::Unpriced, |price| CallCost::Computed(price.cost(call)))
     }
 }
 
-/// Sums bills by dimensions, in the order of their keys.
-pub fn group(
+/// Sums bills by dimensions. The rows are sorted by their keys.
+pub fn group_bills(
     bills: &[Bill],
     sessions: &[Listed],
     parents: &HashMap<String, String>,
-    by: &[Dimension],
+    by: &[UsageDimension],
     zone: &TimeZone,
-) -> Vec<Row> {
-    let roots = Roots::of(sessions, parents);
-    // Bills of one session, model and quarter of an hour, in which no zone has its midnight, have the same keys, which are dear to make.
-    // A model is known by where its name lies, which calls share; bills of one session mostly follow each other.
+) -> Vec<UsageGroup> {
+    let roots = TopSessions::new(sessions, parents);
+    // Keys are expensive to make. Bills of one session, model and quarter of an hour have the same keys, because no
+    // time zone has its midnight within a quarter. A model is identified by the address of its name, which its calls
+    // share.
     let mut same: FxHashMap<(Option<*const u8>, Option<i64>), usize> = FxHashMap::default();
     let mut last_session = usize::MAX;
-    let mut rows: Vec<Row> = Vec::new();
-    let mut places: FxHashMap<Vec<Key>, usize> = FxHashMap::default();
+    let mut rows: Vec<UsageGroup> = Vec::new();
+    let mut places: FxHashMap<Vec<DimensionValue>, usize> = FxHashMap::default();
     for bill in bills {
         const QUARTER_SECONDS: i64 = 900;
-        let quarter = when(bill, &sessions[bill.session]).map(|at| at.as_second().div_euclid(QUARTER_SECONDS));
+        let quarter = billed_at(bill, &sessions[bill.session]).map(|at| at.as_second().div_euclid(QUARTER_SECONDS));
         if bill.session != last_session {
             same.clear();
             last_session = bill.session;
@@ -277,13 +279,13 @@ pub fn group(
         let place = *same
             .entry((bill.call.model.as_ref().map(|model| model.as_ptr()), quarter))
             .or_insert_with(|| {
-                let keys: Vec<Key> = by
+                let keys: Vec<DimensionValue> = by
                     .iter()
-                    .map(|dimension| key(*dimension, bill, sessions, &roots, zone))
+                    .map(|dimension| dimension_key(*dimension, bill, sessions, &roots, zone))
                     .collect();
                 *places.entry(keys.clone()).or_insert_with(|| {
-                    let sum = Sum::default();
-                    rows.push(Row { keys, sum });
+                    let sum = UsageSum::default();
+                    rows.push(UsageGroup { keys, sum });
                     rows.len() - 1
                 })
             });
@@ -293,53 +295,62 @@ pub fn group(
     rows
 }
 
-/// Everything in one sum.
-pub fn total(bills: &[Bill]) -> Sum {
-    let mut sum = Sum::default();
+/// Returns the sum of all bills.
+pub fn sum_bills(bills: &[Bill]) -> UsageSum {
+    let mut sum = UsageSum::default();
     bills.iter().for_each(|bill| sum.add(bill));
     sum
 }
 
-fn key(dimension: Dimension, bill: &Bill, sessions: &[Listed], roots: &Roots, zone: &TimeZone) -> Key {
+fn dimension_key(
+    dimension: UsageDimension,
+    bill: &Bill,
+    sessions: &[Listed],
+    roots: &TopSessions,
+    zone: &TimeZone,
+) -> DimensionValue {
     let session = &sessions[bill.session];
-    let text = |text: Option<&Arc<str>>| Key::Text(text.cloned().unwrap_or_default());
-    let date =
-        |first: fn(Date) -> Date| Key::Date(when(bill, session).map(|at| first(at.to_zoned(zone.clone()).date())));
+    let text = |text: Option<&Arc<str>>| DimensionValue::Text(text.cloned().unwrap_or_default());
+    let date = |first: fn(Date) -> Date| {
+        DimensionValue::Date(billed_at(bill, session).map(|at| first(at.to_zoned(zone.clone()).date())))
+    };
     match dimension {
-        Dimension::Day => date(|day| day),
-        Dimension::Week => date(monday),
-        Dimension::Month => date(Date::first_of_month),
-        Dimension::Agent => Key::Text(session.flavor().into()),
-        Dimension::Model => text(bill.call.model.as_ref()),
-        Dimension::Project => text(session.cwd.as_ref().or(session.repo.as_ref())),
-        Dimension::Branch => text(session.branch.as_ref()),
-        Dimension::Machine => text(session.machine.as_ref()),
-        Dimension::User => text(session.user.as_ref()),
-        Dimension::Session => Key::Text(sessions[roots.of_session(bill.session)].session_uid.as_str().into()),
+        UsageDimension::Day => date(|day| day),
+        UsageDimension::Week => date(start_of_week),
+        UsageDimension::Month => date(Date::first_of_month),
+        UsageDimension::Agent => DimensionValue::Text(session.flavor().into()),
+        UsageDimension::Model => text(bill.call.model.as_ref()),
+        UsageDimension::Project => text(session.cwd.as_ref().or(session.repo.as_ref())),
+        UsageDimension::Branch => text(session.branch.as_ref()),
+        UsageDimension::Machine => text(session.machine.as_ref()),
+        UsageDimension::User => text(session.user.as_ref()),
+        UsageDimension::Session => {
+            DimensionValue::Text(sessions[roots.top_of(bill.session)].session_uid.as_str().into())
+        }
     }
 }
 
-/// When a call was billed: as its row says, else when its session began.
-pub fn when(bill: &Bill, session: &Listed) -> Option<Timestamp> {
+/// Returns when a call was billed: its own time or, if it has none, the start of its session.
+pub fn billed_at(bill: &Bill, session: &Listed) -> Option<Timestamp> {
     let began = || Timestamp::from_microsecond(session.started_micros?).ok();
     bill.call.ts.or_else(began)
 }
 
-/// The first day of a day's week.
-pub fn monday(day: Date) -> Date {
+/// Returns the Monday of a day's week.
+pub fn start_of_week(day: Date) -> Date {
     let since = day.weekday().since(Weekday::Monday);
     day.checked_sub(i64::from(since).days()).unwrap_or(day)
 }
 
-/// Returns the session that each subagent works for, by uid: from its log, else from its own uid.
-pub fn parents(store: &Store) -> Result<HashMap<String, String>, StoreError> {
+/// Returns the session that started each subagent, by uid, as named by the subagent's log or by its uid.
+pub fn load_parents(store: &Store) -> Result<HashMap<String, String>, StoreError> {
     let nearest = |child: &Session| {
         let own = child.session_uid.as_str();
-        let told = child
+        let link = child
             .lineage
             .iter()
             .find(|link| link.kind == LineageKind::Subagent && link.child_uid.as_str() == own);
-        let parent = told
+        let parent = link
             .map(|link| link.parent_uid.as_str())
             .or(own.rsplit_once('/').map(|(parent, _)| parent))?;
         Some((own.to_owned(), parent.to_owned()))
@@ -347,14 +358,14 @@ pub fn parents(store: &Store) -> Result<HashMap<String, String>, StoreError> {
     Ok(store.reads().subagents()?.iter().filter_map(nearest).collect())
 }
 
-/// A chain of subagents that is longer than this is a cycle.
+/// A longer chain of subagents is a cycle.
 const CHAIN_MAX: usize = 64;
 
 /// Maps each session to the session at the top of its chain, or to itself if it has no known parent.
-struct Roots(Vec<usize>);
+struct TopSessions(Vec<usize>);
 
-impl Roots {
-    fn of(sessions: &[Listed], parents: &HashMap<String, String>) -> Self {
+impl TopSessions {
+    fn new(sessions: &[Listed], parents: &HashMap<String, String>) -> Self {
         let places: HashMap<&str, usize> = sessions
             .iter()
             .enumerate()
@@ -373,7 +384,7 @@ impl Roots {
         Self((0..sessions.len()).map(root).collect())
     }
 
-    fn of_session(&self, session: usize) -> usize {
+    fn top_of(&self, session: usize) -> usize {
         self.0[session]
     }
 }

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use memory::retention::{Drop, Reason};
 use memory::session_text::TextLocation;
 use memory::store::{self, Operation};
-use memory::usage::Sum;
+use memory::usage::UsageSum;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -28,8 +28,8 @@ pub(crate) struct UsageTotals {
     pub(crate) unpriced_calls: u64,
 }
 
-impl From<&Sum> for UsageTotals {
-    fn from(sum: &Sum) -> Self {
+impl From<&UsageSum> for UsageTotals {
+    fn from(sum: &UsageSum) -> Self {
         let tokens = &sum.tokens;
         Self {
             input_tokens: tokens.input,

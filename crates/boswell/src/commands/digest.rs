@@ -5,8 +5,8 @@ mod fit;
 use memory::digest::{self, Digest};
 use memory::logs::{self, LogReading};
 use memory::mask::Masker;
-use memory::outcome::outcome_word;
-use memory::prices::Prices;
+use memory::outcome::outcome_name;
+use memory::prices::PriceTable;
 use memory::session_text::{SessionText, SessionTexts, TextLocation, TextOrigin};
 use memory::usage;
 use serde_json::{Value, json};
@@ -79,7 +79,7 @@ fn from_memory(
     ui: &mut Ui,
     context: &Context,
     args: &DigestArgs,
-    prices: &Prices,
+    prices: &PriceTable,
 ) -> Result<DigestAnswer, CommandError> {
     let store = open_memory(context)?;
     let uid = resolve(&store, context, &args.session)?.session_uid;
@@ -101,7 +101,7 @@ fn from_memory(
         (None, _) => return Err(no_digest(context, texts.masker, &uid, &location)),
     };
     let mut calls = store.reads().calls_of(&uid)?;
-    let cost = usage::sum(calls.iter(), prices);
+    let cost = usage::sum_calls(calls.iter(), prices);
     let mut children = Vec::new();
     if args.subagents {
         for child in store.reads().subagents_of(&uid)? {
@@ -116,12 +116,12 @@ fn from_memory(
         cost,
         decisions: store.reads().decisions_of(&uid)?,
         children,
-        rolled_up_cost: usage::sum(calls.iter(), prices),
+        rolled_up_cost: usage::sum_calls(calls.iter(), prices),
     })
 }
 
 /// Makes the digest of a log that is not in the memory. Writes nothing.
-fn from_log(context: &Context, args: &DigestArgs, prices: &Prices) -> Result<DigestAnswer, CommandError> {
+fn from_log(context: &Context, args: &DigestArgs, prices: &PriceTable) -> Result<DigestAnswer, CommandError> {
     let path = context.places.current_dir.join(&args.session);
     let (masker, settings) = (context.masker(false)?, context.digest_settings());
     let read = logs::read_session(&path, None, &masker).map_err(told_log_error)?;
@@ -132,7 +132,7 @@ fn from_log(context: &Context, args: &DigestArgs, prices: &Prices) -> Result<Dig
     };
     let mut children = Vec::new();
     let mut calls: Vec<&Call> = read.main.reading.calls.iter().collect();
-    let cost = usage::sum(calls.iter().copied(), prices);
+    let cost = usage::sum_calls(calls.iter().copied(), prices);
     for log in read.subagents.iter().filter(|_| args.subagents) {
         calls.extend(&log.reading.calls);
         children.extend(make(log)?);
@@ -143,7 +143,7 @@ fn from_log(context: &Context, args: &DigestArgs, prices: &Prices) -> Result<Dig
         cost,
         decisions: Vec::new(),
         children,
-        rolled_up_cost: usage::sum(calls.into_iter(), prices),
+        rolled_up_cost: usage::sum_calls(calls.into_iter(), prices),
     })
 }
 
@@ -179,11 +179,11 @@ fn no_digest(context: &Context, masker: &Masker, uid: &str, location: &TextLocat
 }
 
 fn child_json(context: &Context, child: &Digest) -> Value {
-    let outcome = child.outcome.at(child.ended_at, context.now);
+    let outcome = child.outcome.as_of(child.ended_at, context.now);
     json!({
         "session_uid": child.session_uid,
         "title": child.title,
-        "outcome": outcome_word(outcome.outcome),
+        "outcome": outcome_name(outcome.outcome),
         "reason": outcome.reason.as_str(),
         "confidence": outcome.confidence.as_str(),
         "tool_calls": child.tool_calls,
@@ -207,6 +207,6 @@ fn rolled_up(answer: &DigestAnswer) -> Value {
         "tokens": answer.rolled_up_cost.tokens.total(),
         "cost_microusd": answer.rolled_up_cost.billed_micros(),
         "unpriced_calls": answer.rolled_up_cost.unpriced_calls,
-        "failed_subagents": children.iter().filter(|one| outcome_word(one.outcome.outcome) == "fail").count(),
+        "failed_subagents": children.iter().filter(|one| outcome_name(one.outcome.outcome) == "fail").count(),
     })
 }

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use clap::ValueEnum;
 use jiff::tz::TimeZone;
 use memory::mask::Masker;
-use memory::prices::Prices;
+use memory::prices::PriceTable;
 use memory::session_text::{SessionTexts, TextError};
 use memory::store::{Patience, Store};
 use render::{MarkdownOptions, PageOptions, Transcript};
@@ -183,8 +183,8 @@ enum Source {
 /// Everything that a session is told with.
 struct Means<'c> {
     zone: TimeZone,
-    prices: Prices,
-    digests: memory::digest::Settings<'c>,
+    prices: PriceTable,
+    digests: memory::digest::DigestSettings<'c>,
 }
 
 impl<'c> Means<'c> {

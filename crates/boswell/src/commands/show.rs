@@ -298,7 +298,7 @@ impl Shown<'_> {
 
     /// Returns the page of the stored digest without its heading, which the header of the session repeats.
     fn digest_lines(&self, ui: &Ui) -> Result<Vec<String>, CommandError> {
-        let digest = digest::current(self.store, self.portrait.session.session_uid.as_str())?;
+        let digest = digest::current_digest(self.store, self.portrait.session.session_uid.as_str())?;
         Ok(match digest {
             Some(digest) => page_lines(ui, self.context, self.store, digest)?.split_off(DIGEST_HEADING_LINES),
             None => vec![String::new(), "  no digest could be made of this session".to_owned()],
@@ -313,7 +313,9 @@ impl Shown<'_> {
     /// Returns the stored digest of a session whose text is gone, else null.
     fn digest_json(&self) -> Result<Value, CommandError> {
         let digest = match self.portrait.location {
-            TextLocation::Evicted(..) => digest::current(self.store, self.portrait.session.session_uid.as_str())?,
+            TextLocation::Evicted(..) => {
+                digest::current_digest(self.store, self.portrait.session.session_uid.as_str())?
+            }
             _ => None,
         };
         let Some(digest) = digest else { return Ok(Value::Null) };

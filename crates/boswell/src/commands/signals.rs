@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use memory::digest::Digest;
-use memory::signals::budget::{Usual, overrun, usual};
+use memory::signals::budget::{UsualValues, compute_usual, find_overrun};
 use memory::signals::{Signal, SignalKind};
 use memory::store::{Listed, Store};
 
@@ -52,13 +52,13 @@ fn signal(word: &str) -> Result<SignalKind, String> {
 /// Digests, and what is usual among them.
 struct Known {
     digests: HashMap<String, Digest>,
-    usual: [Option<Usual>; 2],
+    usual: [Option<UsualValues>; 2],
 }
 
 impl Known {
     fn of(store: &Store) -> Result<Self, CommandError> {
         let rows = store.reads().digests()?;
-        let usual_of = |are_subagents| usual(rows.iter().map(|row| &row.digest), are_subagents);
+        let usual_of = |are_subagents| compute_usual(rows.iter().map(|row| &row.digest), are_subagents);
         let usual = [usual_of(false), usual_of(true)];
         let digests = rows
             .into_iter()
@@ -70,7 +70,7 @@ impl Known {
     /// The signals of a session, with those that others decide.
     fn signals(&self, digest: &Digest, wanted: &[SignalKind]) -> Vec<Signal> {
         let usual = self.usual[usize::from(digest.is_subagent)];
-        let over = usual.and_then(|usual| overrun(digest, &usual));
+        let over = usual.and_then(|usual| find_overrun(digest, &usual));
         let all = digest.signals.iter().cloned().chain(over);
         all.filter(|signal| wanted.is_empty() || wanted.contains(&signal.signal))
             .collect()

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 
 use clap::ValueEnum;
-use memory::stats::{self, Counted, Known, Stats, Tool, Week};
+use memory::stats::{self, NameCount, Stats, StatsInput, ToolStats, WeekStats};
 use memory::store::Listed;
 use memory::usage;
 
@@ -66,7 +66,7 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &StatsArgs) -> Result<Ou
         .iter()
         .map(|session| session.status != memory::store::Status::PromptsOnly && filters.take(session))
         .collect();
-    let bills = usage::bills(&store, &sessions, &prices, &|session, call| {
+    let bills = usage::load_bills(&store, &sessions, &prices, &|session, call| {
         takes[session]
             && (call.ts.is_none() || filters.takes_moment(call.ts))
             && filters.takes_model(call.model.as_deref())
@@ -77,9 +77,9 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &StatsArgs) -> Result<Ou
         .into_iter()
         .map(|row| (row.digest.session_uid.clone(), row.digest))
         .collect();
-    let stats = stats::of(&Known {
+    let stats = stats::compute_stats(&StatsInput {
         sessions: &sessions,
-        takes: &takes,
+        is_selected: &takes,
         digests: &digests,
         bills: &bills,
         zone: &zone,
@@ -146,7 +146,7 @@ fn to_answer(stats: &Stats, limit: u64) -> StatsAnswer<'_> {
     }
 }
 
-fn tool_counts(tool: &Tool) -> ToolCounts<'_> {
+fn tool_counts(tool: &ToolStats) -> ToolCounts<'_> {
     ToolCounts {
         tool: &tool.tool,
         calls: tool.calls,
@@ -155,7 +155,7 @@ fn tool_counts(tool: &Tool) -> ToolCounts<'_> {
     }
 }
 
-fn named_counts(list: &[Counted], limit: u64) -> Vec<NamedCount<'_>> {
+fn named_counts(list: &[NameCount], limit: u64) -> Vec<NamedCount<'_>> {
     let listed = first(list, limit).iter();
     listed
         .map(|counted| NamedCount {
@@ -166,7 +166,7 @@ fn named_counts(list: &[Counted], limit: u64) -> Vec<NamedCount<'_>> {
         .collect()
 }
 
-fn week_counts(week: &Week) -> WeekCounts {
+fn week_counts(week: &WeekStats) -> WeekCounts {
     WeekCounts {
         monday: week.monday,
         sessions: week.sessions,

@@ -3,9 +3,9 @@
 use std::io::{self, IsTerminal, Read};
 
 use jiff::Timestamp;
-use memory::prices::Prices;
+use memory::prices::PriceTable;
 use memory::store::{Listed, Store};
-use memory::usage::{self, Sum};
+use memory::usage::{self, UsageSum};
 use serde::Deserialize;
 use transcript::Call;
 
@@ -70,7 +70,7 @@ struct Window {
 #[derive(Default)]
 struct Line {
     model: Option<String>,
-    today: Sum,
+    today: UsageSum,
     session_uid: Option<String>,
     session_micros: Option<u64>,
     context_tokens: Option<u64>,
@@ -117,18 +117,24 @@ fn told() -> Told {
     parsed.unwrap_or_default()
 }
 
-fn ask(store: &Store, context: &Context, prices: &Prices, told: &Told, line: &mut Line) -> Result<(), CommandError> {
+fn ask(
+    store: &Store,
+    context: &Context,
+    prices: &PriceTable,
+    told: &Told,
+    line: &mut Line,
+) -> Result<(), CommandError> {
     let midnight = context.now.to_zoned(context.zone.clone()).start_of_day();
     if let Ok(midnight) = midnight {
         let calls = store.reads().calls_since(midnight.timestamp())?;
-        line.today = usage::sum(calls.iter().map(|(_, call)| call), prices);
+        line.today = usage::sum_calls(calls.iter().map(|(_, call)| call), prices);
     }
     let sessions = store.reads().listed()?;
     let Some(session) = at_hand(&sessions, context, told.session_id.as_deref()) else {
         return Ok(());
     };
     let calls = store.reads().calls_of(&session.session_uid)?;
-    line.session_micros = usage::sum(calls.iter(), prices).micros();
+    line.session_micros = usage::sum_calls(calls.iter(), prices).micros();
     let newest: Option<&Call> = calls
         .iter()
         .filter(|call| !call.is_sidechain)

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use clap::ValueEnum;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use memory::store::Listed;
-use memory::usage::{self, Bill, Dimension};
+use memory::usage::{self, Bill, UsageDimension};
 
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
@@ -75,7 +75,7 @@ enum Report {
 /// What `--by` groups usage by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum GroupBy {
-    Dimension(Dimension),
+    Dimension(UsageDimension),
     /// Five-hour blocks, as the report `blocks`.
     Block,
 }
@@ -91,10 +91,13 @@ const BLOCK: &str = "block";
 
 /// Parses one word of `--by`; an error lists all of them.
 fn group_by() -> impl TypedValueParser<Value = GroupBy> {
-    let words = Dimension::ALL.map(Dimension::as_str).into_iter().chain([BLOCK]);
+    let words = UsageDimension::ALL
+        .map(UsageDimension::as_str)
+        .into_iter()
+        .chain([BLOCK]);
     PossibleValuesParser::new(words).try_map(|word| match word.as_str() {
         BLOCK => Ok(GroupBy::Block),
-        word => Dimension::of_word(word)
+        word => UsageDimension::parse(word)
             .map(GroupBy::Dimension)
             .ok_or("usage cannot be grouped by this"),
     })
@@ -111,7 +114,7 @@ impl UsageArgs {
         }
     }
 
-    fn dimensions(&self) -> Vec<Dimension> {
+    fn dimensions(&self) -> Vec<UsageDimension> {
         if !self.by.is_empty() {
             let dimension = |by: &GroupBy| match by {
                 GroupBy::Dimension(dimension) => Some(*dimension),
@@ -120,12 +123,12 @@ impl UsageArgs {
             return self.by.iter().filter_map(dimension).collect();
         }
         match self.report {
-            Report::Daily => vec![Dimension::Day, Dimension::Agent, Dimension::Model],
-            Report::Weekly => vec![Dimension::Week, Dimension::Agent, Dimension::Model],
-            Report::Monthly => vec![Dimension::Month, Dimension::Agent, Dimension::Model],
-            Report::Session => vec![Dimension::Session, Dimension::Agent, Dimension::Model],
-            Report::Model => vec![Dimension::Agent, Dimension::Model],
-            Report::Project => vec![Dimension::Project, Dimension::Agent],
+            Report::Daily => vec![UsageDimension::Day, UsageDimension::Agent, UsageDimension::Model],
+            Report::Weekly => vec![UsageDimension::Week, UsageDimension::Agent, UsageDimension::Model],
+            Report::Monthly => vec![UsageDimension::Month, UsageDimension::Agent, UsageDimension::Model],
+            Report::Session => vec![UsageDimension::Session, UsageDimension::Agent, UsageDimension::Model],
+            Report::Model => vec![UsageDimension::Agent, UsageDimension::Model],
+            Report::Project => vec![UsageDimension::Project, UsageDimension::Agent],
             Report::Blocks => Vec::new(),
         }
     }
@@ -143,7 +146,7 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &UsageArgs) -> Result<Ou
     let filters = args.filters.resolve(context, &store, ToolMeans::Sessions)?;
     let sessions: Vec<Listed> = store.reads().listed()?;
     let takes: Vec<bool> = sessions.iter().map(|session| filters.take(session)).collect();
-    let bills = usage::bills(&store, &sessions, &prices, &|session, call| {
+    let bills = usage::load_bills(&store, &sessions, &prices, &|session, call| {
         let began = || jiff::Timestamp::from_microsecond(sessions[session].started_micros?).ok();
         takes[session] && filters.takes_moment(call.ts.or_else(began)) && filters.takes_model(call.model.as_deref())
     })?;
@@ -156,8 +159,8 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &UsageArgs) -> Result<Ou
         let limits = blocks::Limits::newest(&store, taken.map(|(session, _)| session))?;
         return blocks::show(ui, context, &zone, args, &bills, limits.as_ref());
     }
-    let parents = match args.dimensions().contains(&Dimension::Session) {
-        true => usage::parents(&store)?,
+    let parents = match args.dimensions().contains(&UsageDimension::Session) {
+        true => usage::load_parents(&store)?,
         false => HashMap::new(),
     };
     rows::show(ui, args, &zone, &sessions, &parents, &bills)?;
@@ -167,7 +170,7 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &UsageArgs) -> Result<Ou
 fn report_nothing(ui: &mut Ui, sessions: &[Listed], view: UsageView) -> Result<Outcome, CommandError> {
     match ui.format {
         Format::Json if view == UsageView::Blocks => ui.answer(&blocks::to_answer(&[], &[], None))?,
-        Format::Json => ui.answer(&rows::to_answer(&[], &usage::Sum::default(), &[]))?,
+        Format::Json => ui.answer(&rows::to_answer(&[], &usage::UsageSum::default(), &[]))?,
         Format::Text => {
             ui.status("No usage found");
             ui.hint(if sessions.is_empty() {
@@ -185,7 +188,7 @@ fn tell_unpriced(ui: &mut Ui, bills: &[Bill]) {
     if ui.format != Format::Text {
         return;
     }
-    let unpriced = || bills.iter().filter(|bill| bill.cost == usage::Cost::Unpriced);
+    let unpriced = || bills.iter().filter(|bill| bill.cost == usage::CallCost::Unpriced);
     // A price is found by the name of its model, so no entry in `prices.toml` can help here.
     let unnamed = unpriced().filter(|bill| bill.call.model.is_none()).count() as u64;
     if unnamed > 0 {

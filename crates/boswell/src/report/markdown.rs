@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use memory::outcome::outcome_word;
+use memory::outcome::outcome_name;
 use memory::report::{Day, Statement, Word};
 
 use super::cited::CitationStyle;
@@ -48,7 +48,7 @@ pub(super) fn day(day: &Day, style: CitationStyle<'_>) -> String {
             _ = writeln!(
                 page,
                 "\n### {title}\n\n**{}**{mark} · {}",
-                outcome_word(work.outcome),
+                outcome_name(work.outcome),
                 shown::effort(work, &zone)
             );
             for (heading, statements) in shown::lists(work) {

@@ -4,7 +4,7 @@
 use std::fmt::Write;
 
 use jiff::tz::TimeZone;
-use memory::outcome::outcome_word;
+use memory::outcome::outcome_name;
 use memory::report::{Day, Excerpt, Project, Totals, Work};
 
 use super::escape::{Places, escape, words};
@@ -139,8 +139,8 @@ fn work(work: &Work, places: &Places, zone: &TimeZone) -> String {
     let mut html = format!(
         "<article class=\"work\"><h3>{}</h3><p class=\"faint\"><span class=\"badge {}\">{}</span>{mark}{}</p>",
         words(&work.title.words),
-        outcome_word(work.outcome),
-        outcome_word(work.outcome),
+        outcome_name(work.outcome),
+        outcome_name(work.outcome),
         escape(&shown::effort(work, zone))
     );
     for (heading, statements) in shown::lists(work) {

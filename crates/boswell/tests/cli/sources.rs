@@ -169,7 +169,7 @@ fn show_of_an_evicted_session_without_its_log_prints_its_digest() {
       tests       1 passed, 0 failed; the last passed (line 2): cargo test
 
     Signals
-      secret seen         secrets stood on 1 lines and are masked
+      secret seen         secrets found and masked on 1 line
                     line 1  github-token
 
     Turn 1  lines 1–3, 2026-03-02 09:00:00, 2.0 s, 1 tool call

@@ -147,7 +147,7 @@ fn the_journal_has_a_sentence_for_every_change() {
     sandbox.run("sweep");
     sandbox.run("rebuild");
     assert_snapshot!(sandbox.run("journal"), @"
-    2026-04-01 09:00:00  rebuild  made the rows of 1 session anew
+    2026-04-01 09:00:00  rebuild  rebuilt the rows of 1 session
     2026-04-01 09:00:00  sweep    read 1206 new bytes of 1 transcript, and wrote 1 digest
     ");
     let told: Value = serde_json::from_str(&sandbox.run("journal --limit 1 --json")).unwrap();

@@ -1,20 +1,20 @@
-//! Keeps a digest small: lists are cut to their most telling entries until it fits, and what was left out is counted.
+//! Keeps a digest small: cuts its lists until it fits, and counts the entries that were cut.
 
 use super::BYTES_MAX;
 use super::fields::Digest;
 
-/// How many entries each list has at first.
-const ENTRIES: usize = 16;
-/// Hours are the longest list of all; a session may go on for weeks.
-const HOURS: usize = 48;
+/// Maximum number of entries of each list.
+const ENTRIES_MAX: usize = 16;
+/// The list of hours has its own limit, because a session can last for weeks.
+const HOURS_MAX: usize = 48;
 
-/// Cuts a digest until it is no larger than it may be.
-pub(super) fn fit(mut digest: Digest) -> Digest {
-    // All commits stay, so their size does not count.
+/// Cuts a digest until its JSON is at most [`BYTES_MAX`] long.
+pub(super) fn cut_to_limit(mut digest: Digest) -> Digest {
+    // All commits are kept, so their size does not count.
     let commits = std::mem::take(&mut digest.commits);
     let mut share = 8;
     loop {
-        cut(&mut digest, share);
+        cut_lists(&mut digest, share);
         let bytes = serde_json::to_string(&digest).map_or(0, |text| text.len());
         if bytes <= BYTES_MAX || share == 0 {
             return Digest { commits, ..digest };
@@ -23,17 +23,17 @@ pub(super) fn fit(mut digest: Digest) -> Digest {
     }
 }
 
-/// Leaves `share` eighths of each list.
-fn cut(digest: &mut Digest, share: usize) {
-    let entries = ENTRIES * share / 8;
+/// Cuts each list to `share` eighths of its maximum.
+fn cut_lists(digest: &mut Digest, share: usize) {
+    let entries = ENTRIES_MAX * share / 8;
     let mut left_out = 0;
     left_out += cut_list(&mut digest.tools, entries);
     left_out += cut_list(&mut digest.files, entries);
     left_out += cut_list(&mut digest.commands, entries);
     left_out += cut_list(&mut digest.errors.kinds, entries.div_ceil(3));
     left_out += cut_list(&mut digest.tokens.by_model, entries.div_ceil(2));
-    // The newest hours tell more than the oldest.
-    let hours = HOURS * share / 8;
+    // Recent hours matter more than old ones.
+    let hours = HOURS_MAX * share / 8;
     let surplus = digest.tokens.by_hour.len().saturating_sub(hours);
     digest.tokens.by_hour.drain(..surplus);
     left_out += surplus as u64;

@@ -1,4 +1,4 @@
-//! What a digest is made of. These words are kept for ever and printed as JSON: a field keeps its name and meaning.
+//! The fields of a digest. They are stored forever and printed as JSON, so a field keeps its name and its meaning.
 
 use jiff::Timestamp;
 use schemars::JsonSchema;
@@ -8,17 +8,17 @@ use transcript::Tokens;
 use crate::outcome::Judgement;
 use crate::signals::Signal;
 
-/// The facts of one session in small. It outlives the raw text.
+/// The facts of one session. They stay when the raw text is evicted.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Digest {
     pub session_uid: String,
     pub flavor: String,
     pub title: Option<String>,
-    /// The beginning of what the human asked for first.
+    /// The beginning of the first prompt by a human.
     pub first_prompt: Option<Snippet>,
-    /// What the repository is called: by its remote, else by its main directory.
+    /// The name of the repository from its remote or, without a remote, from its main directory.
     pub repo: Option<String>,
-    /// `host/owner/name`, where the repository has a remote.
+    /// `host/owner/name`, if the repository has a remote.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remote: Option<String>,
     pub cwd: Option<String>,
@@ -29,35 +29,35 @@ pub struct Digest {
     pub is_subagent: bool,
     pub started_at: Option<Timestamp>,
     pub ended_at: Option<Timestamp>,
-    pub time: Spent,
+    pub time: SessionTime,
     pub outcome: Judgement,
-    /// What hooks and wrapped commands told of it, the newest of each kind.
+    /// What hooks and wrapped commands reported: the newest fact of each kind.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub told: Vec<Told>,
+    pub told: Vec<ReportedFact>,
     pub turns: u32,
     pub rewound_turns: u32,
     pub events: u64,
     pub tool_calls: u64,
     pub retries: u64,
     pub interventions: Interventions,
-    pub tokens: TokensSpent,
-    /// Those used most first.
+    pub tokens: TokenTotals,
+    /// The most used first.
     pub tools: Vec<ToolUse>,
-    /// Those edited most first.
+    /// The most edited first.
     pub files: Vec<FileEdits>,
-    /// Programs that were run, those run most first.
+    /// The programs that were run, most frequent first.
     pub commands: Vec<CommandRuns>,
     pub tests: TestRuns,
     /// Every commit of the session, in order.
-    pub commits: Vec<Commit>,
+    pub commits: Vec<SessionCommit>,
     /// The total number, even if fewer are listed. Digests of older versions do not have it.
     #[serde(default)]
     pub commits_total: u64,
-    pub errors: Errors,
+    pub errors: ErrorSummary,
     pub signals: Vec<Signal>,
-    /// The last words of each side, and what stands out.
+    /// The last prompt and the last reply.
     pub snippets: Vec<Snippet>,
-    /// How many entries of the lists above did not fit.
+    /// Number of entries that were cut from the lists above.
     pub left_out: u64,
 }
 
@@ -67,7 +67,7 @@ impl Digest {
         self.commits_total.max(self.commits.len() as u64)
     }
 
-    /// Everything in it that somebody said or that names something.
+    /// Returns every text that comes from the session and may contain a secret.
     pub fn texts(&self) -> impl Iterator<Item = &str> {
         let snippets = self.first_prompt.iter().chain(&self.snippets);
         let evidence = self.outcome.evidence.iter().map(|evidence| evidence.text.as_str());
@@ -82,32 +82,32 @@ impl Digest {
     }
 }
 
-/// A few words of the session, and where they stand.
+/// A short text from the session and its line.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Snippet {
     pub line: u64,
     pub turn: Option<u32>,
-    /// Who says it: `human`, `agent`, `harness`, `tool`.
+    /// Who wrote it: `human`, `agent`, `harness`, `tool`.
     pub actor: String,
     pub text: String,
 }
 
 /// A commit that the session made.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
-pub struct Commit {
+pub struct SessionCommit {
     /// The line of the command that made it.
     pub line: u64,
     pub turn: Option<u32>,
     /// Abbreviated, as git printed it; `None` if it printed none.
     #[serde(default)]
     pub hash: Option<String>,
-    /// The first line of its message, as git printed it or from the command line; `None` if neither has it. Digests of version 2
-    /// have the beginning of the output or of the command instead.
+    /// The first line of its message, as git printed it or from the command line; `None` if neither has it. Digests of
+    /// version 2 contain the beginning of the output or of the command instead.
     #[serde(default, alias = "text")]
     pub subject: Option<String>,
 }
 
-impl Commit {
+impl SessionCommit {
     /// Returns the commit as git prints it in a list, or `None` if neither its hash nor its subject is known.
     pub fn words(&self) -> Option<String> {
         let words = [&self.hash, &self.subject].into_iter().flatten().map(String::as_str);
@@ -116,10 +116,10 @@ impl Commit {
     }
 }
 
-/// What no log tells: how a session ended, or what it failed with.
+/// A fact that no log contains: how a session ended, or the error it failed with.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
-pub struct Told {
-    /// `session_end`, `stop_failure`, `exit` and the like.
+pub struct ReportedFact {
+    /// `session_end`, `stop_failure`, `exit` and others.
     pub event: String,
     pub at: Timestamp,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -132,18 +132,18 @@ pub struct Told {
 
 /// How long a session took.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
-pub struct Spent {
-    /// From its first moment to its last.
+pub struct SessionTime {
+    /// From the first event to the last.
     pub wall_s: u64,
-    /// Without gaps between events that are longer than `idle_after_s`: see [`crate::active`].
+    /// Without gaps between events of more than `idle_after_s`: see [`crate::active`].
     pub active_s: u64,
     pub idle_after_s: u64,
-    /// The number of such gaps while no tool was running, and the longest one.
+    /// The number of such gaps during which no tool was running, and the longest of them.
     pub pauses: u32,
     pub longest_pause_s: u64,
 }
 
-/// How often a human stepped in.
+/// How often a human intervened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct Interventions {
     pub interrupts: u32,
@@ -153,16 +153,16 @@ pub struct Interventions {
 }
 
 impl Interventions {
-    /// All of them.
+    /// Returns the number of all interventions.
     pub fn total(&self) -> u32 {
         self.interrupts + self.denials + self.steerings + self.rewinds
     }
 }
 
-/// Tokens of this session's own rows, each call once. Which of several sessions owns a call that stands in all of
-/// them is asked when numbers are: it depends on what else is known.
+/// Tokens of the calls in this session's log, each call once. If several sessions contain a call, each of their digests
+/// counts it, because the session that owns it depends on what else is stored; usage decides that when it is queried.
 #[derive(Debug, Clone, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
-pub struct TokensSpent {
+pub struct TokenTotals {
     pub calls: u64,
     pub total: Tokens,
     pub by_model: Vec<ModelTokens>,
@@ -209,12 +209,12 @@ pub struct CommandRuns {
     pub errors: u64,
 }
 
-/// Test runs, and how the last one came out.
+/// The test runs of a session.
 #[derive(Debug, Clone, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
 pub struct TestRuns {
     pub passed: u64,
     pub failed: u64,
-    /// What a run gave back does not tell how it came out.
+    /// Runs whose output does not show the result.
     pub unclear: u64,
     pub last: Option<LastTest>,
 }
@@ -225,26 +225,26 @@ pub struct LastTest {
     pub line: u64,
     pub turn: Option<u32>,
     pub command: String,
-    /// None where it is not told.
+    /// `None` if the output does not show it.
     pub passed: Option<bool>,
-    /// Whether files were edited after it.
+    /// True if files were edited after the run.
     pub edited_since: bool,
 }
 
-/// Errors, and what became of them.
+/// The errors of a session.
 #[derive(Debug, Clone, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
-pub struct Errors {
+pub struct ErrorSummary {
     pub count: u64,
-    /// Of which the same call worked later.
+    /// Errors after which the same call succeeded.
     pub resolved: u64,
-    /// Those that came most often first.
-    pub kinds: Vec<ErrorKind>,
+    /// The most frequent first.
+    pub kinds: Vec<ErrorGroup>,
 }
 
-/// Errors that say the same.
+/// Errors with the same text.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
-pub struct ErrorKind {
-    /// Where it came first.
+pub struct ErrorGroup {
+    /// The line of the first occurrence.
     pub line: u64,
     pub turn: Option<u32>,
     pub tool: Option<String>,

@@ -1,5 +1,5 @@
-//! Digests of sessions that one reading has wholly, made while their lines and events are at hand: nothing is unpacked for them
-//! again, and nothing is asked but what hooks told. They say the same as digests that are made of rows and frames.
+//! Makes the digest of a session while a sweep still has all its lines and events in memory, because reading them back
+//! from the store takes longer. The result is equal to a digest made from stored rows and frames.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -8,27 +8,27 @@ use std::path::Path;
 use transcript::{Agent, Delta, Session};
 
 use super::lines::{Wanted, look_through};
-use super::{Facts, QUIET, Settings, of};
+use super::{DigestFacts, DigestSettings, QUIET, make_digest};
 use crate::repos::{self, Repo};
 use crate::store::{Fact, FreshDigest, FreshEvents, Store, StoreError, kept_calls, kept_session, kept_turn};
 
 thread_local! {
-    static LEARNED: RefCell<Learned> = RefCell::default();
+    static LOOKUPS: RefCell<LookupCache> = RefCell::default();
 }
 
-/// What a worker learned once for all sessions of its sweep; it lives no longer.
+/// What a worker has looked up for the sessions of its sweep. Sweeps use new threads, so it is never outdated for long.
 #[derive(Default)]
-struct Learned {
-    /// Most sessions began in few directories.
+struct LookupCache {
+    /// Repositories by directory. Most sessions start in few directories, and asking the file system each time is slow.
     places: HashMap<String, Option<Repo>>,
-    /// Whether hooks ever told anything.
+    /// `false` if the store has no facts at all: then no session needs a query.
     has_facts: Option<bool>,
 }
 
-fn place_of(cwd: &str) -> Option<Repo> {
-    LEARNED.with_borrow_mut(|learned| match learned.places.get(cwd) {
+fn find_repo(cwd: &str) -> Option<Repo> {
+    LOOKUPS.with_borrow_mut(|cache| match cache.places.get(cwd) {
         Some(place) => place.clone(),
-        None => learned
+        None => cache
             .places
             .entry(cwd.to_owned())
             .or_insert(repos::of(Path::new(cwd)))
@@ -36,50 +36,52 @@ fn place_of(cwd: &str) -> Option<Repo> {
     })
 }
 
-/// Sets the name of a session's repository as in digests. Readers know only the name of its directory.
+/// Sets the name of a session's repository as in its digest. Readers know only the name of the directory.
 pub(crate) fn name_repo(delta: &mut Delta) {
     if let Some(session) = &mut delta.session
-        && let Some(place) = session.cwd.as_deref().and_then(place_of)
+        && let Some(place) = session.cwd.as_deref().and_then(find_repo)
     {
         session.repo = Some(place.name);
     }
 }
 
-fn facts_of(store: &Store, uid: &str) -> Result<Vec<Fact>, StoreError> {
-    let has_facts = match LEARNED.with_borrow(|learned| learned.has_facts) {
+fn load_facts(store: &Store, uid: &str) -> Result<Vec<Fact>, StoreError> {
+    let has_facts = match LOOKUPS.with_borrow(|cache| cache.has_facts) {
         Some(known) => known,
         None => store.reads().has_facts()?,
     };
-    LEARNED.with_borrow_mut(|learned| learned.has_facts = Some(has_facts));
+    LOOKUPS.with_borrow_mut(|cache| cache.has_facts = Some(has_facts));
     match has_facts {
         true => store.reads().facts_of(uid),
         false => Ok(Vec::new()),
     }
 }
 
-/// What a reading of a whole session has at hand.
-pub(crate) struct AtHand<'h> {
-    /// Under which it is kept.
+/// A session that was read completely and is still in memory.
+pub(crate) struct InMemorySession<'h> {
+    /// The uid under which the session is stored.
     pub(crate) uid: &'h str,
     pub(crate) agent: Agent,
     pub(crate) delta: &'h Delta,
     pub(crate) events: &'h FreshEvents,
 }
 
-impl AtHand<'_> {
-    /// The digest; none while the session may go on. `stretches` are all its lines: from which on, how many, and their bytes.
+impl InMemorySession<'_> {
+    /// Returns the digest, or `None` if it has to be made from the store later, for example because the session may go
+    /// on. `stretches` are all lines: the number of the first line, the number of lines, and their bytes.
     pub(crate) fn digest<'l>(
         &self,
         store: &Store,
-        settings: &Settings<'_>,
+        settings: &DigestSettings<'_>,
         stretches: impl Iterator<Item = (u64, u64, &'l [u8])>,
     ) -> Result<Option<FreshDigest>, StoreError> {
-        // What names itself behind its head is kept under the name of its log.
+        // If the log names another session after its head, it is stored under the uid from its path, so the rows
+        // decide.
         let is_named = |session: &&Session| session.session_uid.as_str() == self.uid;
         let Some(session) = self.delta.session.as_ref().filter(is_named) else {
             return Ok(None);
         };
-        // What changes something that is not at hand is left to the rows.
+        // An amendment can change an event that is already stored, so the rows decide.
         if !self.delta.amendments.is_empty() {
             return Ok(None);
         }
@@ -87,16 +89,16 @@ impl AtHand<'_> {
         if last.is_none_or(|last| last > settings.now - QUIET) {
             return Ok(None);
         }
-        let told = facts_of(store, self.uid)?;
-        let mut facts = Facts {
+        let told = load_facts(store, self.uid)?;
+        let mut facts = DigestFacts {
             turns: self.delta.turns.iter().map(kept_turn).collect(),
             calls: kept_calls(&self.delta.calls),
             findings: look_through(self.agent, Wanted::of(self.events.iter()), stretches),
-            place: session.cwd.as_deref().and_then(place_of),
+            place: session.cwd.as_deref().and_then(find_repo),
             told,
             session: kept_session(session.clone()),
         };
-        let digest = of(&facts, self.events.iter(), settings);
+        let digest = make_digest(&facts, self.events.iter(), settings);
         Ok(Some(FreshDigest::of(&digest, &mut facts.calls, &facts.told)))
     }
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use transcript::Agent;
 
 use super::lines::{Wanted, look_through_lines};
-use super::{Digest, Facts, Findings, Settings, of};
+use super::{Digest, DigestFacts, DigestSettings, Findings, make_digest};
 use crate::logs::{self, LogError, LogReading};
 use crate::mask::Masker;
 use crate::repos;
@@ -18,13 +18,13 @@ pub fn from_log(
     log: &LogReading,
     masker: Option<&Masker>,
     hook_facts: Vec<Fact>,
-    settings: &Settings<'_>,
+    settings: &DigestSettings<'_>,
 ) -> Result<Option<Digest>, LogError> {
     let Some(session) = log.reading.session.clone().map(kept_session) else {
         return Ok(None);
     };
     let events = kept_events(&log.reading.events);
-    let facts = Facts {
+    let facts = DigestFacts {
         turns: log.reading.turns.iter().map(kept_turn).collect(),
         calls: kept_calls(&log.reading.calls),
         findings: find(log, log.agent, Wanted::of(&events), masker)?,
@@ -32,7 +32,7 @@ pub fn from_log(
         told: hook_facts,
         session,
     };
-    Ok(Some(of(&facts, &events, settings)))
+    Ok(Some(make_digest(&facts, &events, settings)))
 }
 
 fn find(log: &LogReading, agent: Agent, wanted: Wanted, masker: Option<&Masker>) -> Result<Findings, LogError> {

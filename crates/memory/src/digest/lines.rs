@@ -12,7 +12,7 @@ use transcript::{
     may_announce_commits, runs_commands,
 };
 
-use super::steps::{Ran, Step, Steps};
+use super::steps::{CallStep, Step, StepJoiner};
 use crate::mask::{MaskKey, Masker, UserRules};
 use crate::store::{Store, StoreError};
 use crate::{kept, packs};
@@ -80,7 +80,7 @@ impl Wanted {
     /// Asks what the events of a session leave open.
     pub(super) fn of<'e>(events: impl IntoIterator<Item = &'e SessionEvent>) -> Self {
         let mut wanted = Self::default();
-        let mut steps = Steps::default();
+        let mut steps = StepJoiner::default();
         let mut ask = |step: Step<'_>| wanted.step(step);
         events.into_iter().for_each(|event| steps.take(event, &mut ask));
         steps.end(&mut ask);
@@ -90,7 +90,7 @@ impl Wanted {
     /// Asks what a step of a session leaves open.
     pub(super) fn step(&mut self, step: Step<'_>) {
         match step {
-            Step::Ran(ran) => self.ran(ran),
+            Step::Call(ran) => self.ran(ran),
             // Only the last words of the agent count.
             Step::Event(event) if event.kinds.has(Kind::AssistantMsg) => {
                 self.reply = Some((event.part, event.line, event.block));
@@ -100,7 +100,7 @@ impl Wanted {
     }
 
     /// Asks what a step leaves open.
-    fn ran(&mut self, ran: &Ran) {
+    fn ran(&mut self, ran: &CallStep) {
         let (part, block) = ran.call_at;
         if ran.is_test
             && let Some((part, line, block)) = ran.result_at

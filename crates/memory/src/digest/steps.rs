@@ -1,31 +1,31 @@
-//! Events as steps: a tool call and what came of it are one step, everything else is one by itself.
+//! Combines events into steps: a tool call and its result are one step, any other event is a step of its own.
 //!
-//! Results may come late, twice or never, so calls wait for theirs in a short queue.
+//! A result may come late, twice or never, so calls wait for theirs in a short queue.
 
 use std::collections::VecDeque;
 
 use jiff::Timestamp;
 use transcript::{Actor, Kind, PartKind, SessionEvent, runs_commands};
 
-/// So many calls wait for their results; an older one is told without.
+/// Maximum number of calls that wait for a result. If there are more, the oldest becomes a step without a result.
 const OPEN_MAX: usize = 64;
 
 /// One step of a session.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Step<'e> {
-    Ran(&'e Ran),
+    Call(&'e CallStep),
     Event(&'e SessionEvent),
 }
 
-/// A tool call and what came of it.
+/// A tool call and its result.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Ran {
+pub(crate) struct CallStep {
     pub(crate) seq: u64,
     pub(crate) line: u64,
     pub(crate) turn: Option<u32>,
     pub(crate) ts: Option<Timestamp>,
     pub(crate) tool: Box<str>,
-    /// The call in one line.
+    /// The call on one line.
     pub(crate) wording: Box<str>,
     pub(crate) files: Vec<Box<str>>,
     pub(crate) is_test: bool,
@@ -34,58 +34,58 @@ pub(crate) struct Ran {
     pub(crate) exit_code: Option<i32>,
     pub(crate) duration_ms: Option<u64>,
     pub(crate) is_sidechain: bool,
-    pub(crate) end: End,
-    /// The beginning of what the tool gave back.
+    pub(crate) end: CallStatus,
+    /// The beginning of the result.
     pub(crate) result: Box<str>,
-    /// Where the result stands: its part, line and block.
+    /// The part, line and block of the result.
     pub(crate) result_at: Option<(PartKind, u64, u32)>,
     pub(crate) call_at: (PartKind, u32),
 }
 
 /// How a call ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum End {
-    /// It gave something back.
+pub(crate) enum CallStatus {
+    /// It returned a result.
     Answered,
-    /// It gave something back, and that is an error.
+    /// It returned an error.
     Failed,
-    /// A human said no.
+    /// A human denied it.
     Denied,
-    /// A human stopped it.
+    /// A human interrupted it.
     Stopped,
-    /// Nothing came back.
+    /// The log contains no result.
     Open,
 }
 
-impl Ran {
-    /// Whether the tool did not do what it was asked for. What a human refused did not fail, and a question that is
-    /// answered by no is answered.
-    pub(crate) fn failed(&self) -> bool {
-        let told = self.success == Some(false) || self.end == End::Failed;
-        told && !matches!(self.end, End::Denied | End::Stopped) && !self.only_asks()
+impl CallStep {
+    /// Returns `true` if the tool did not do what it was called for. A call that a human denied or interrupted did not
+    /// fail, and neither did a query whose answer is no.
+    pub(crate) fn has_failed(&self) -> bool {
+        let has_error = self.success == Some(false) || self.end == CallStatus::Failed;
+        has_error && !matches!(self.end, CallStatus::Denied | CallStatus::Stopped) && !self.is_negative_answer()
     }
 
-    /// Whether the command asks something whose answer may be no, and its exit code says so.
-    fn only_asks(&self) -> bool {
-        const ASKING: [&str; 10] = [
+    /// Returns `true` if the command is a query whose exit code 1 means "no" instead of an error.
+    fn is_negative_answer(&self) -> bool {
+        const QUERIES: [&str; 10] = [
             "grep", "rg", "diff", "test", "which", "find", "ls", "cmp", "pgrep", "command",
         ];
-        self.exit_code == Some(1) && self.program().is_some_and(|program| ASKING.contains(&program))
+        self.exit_code == Some(1) && self.program().is_some_and(|program| QUERIES.contains(&program))
     }
 
-    /// The program a shell runs first, behind directories and variables.
+    /// Returns the program that a shell command runs, after changes of directory and assignments of variables.
     pub(crate) fn program(&self) -> Option<&str> {
-        let words = command_words(&self.tool, &self.wording)?;
+        let words = words_of_command(&self.tool, &self.wording)?;
         words.first().map(|word| word.rsplit('/').next().unwrap_or(word))
     }
 
-    /// The program and its first argument where that is a word, such as `cargo test`: what is run, without what on.
+    /// Returns the program and its subcommand, such as `cargo test`, without further arguments.
     pub(crate) fn command(&self) -> Option<String> {
-        // A patch given to a shell is an edit.
+        // A patch applied by a shell command counts as an edit.
         if !self.files.is_empty() {
             return None;
         }
-        let words = command_words(&self.tool, &self.wording)?;
+        let words = words_of_command(&self.tool, &self.wording)?;
         let program = words.first()?.rsplit('/').next()?;
         let is_verb =
             |word: &&&str| word.len() > 1 && word.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-');
@@ -97,9 +97,9 @@ impl Ran {
     }
 }
 
-impl Ran {
-    /// What was tried, so that trying it again is seen: a command, the edit of a file, or a tool.
-    pub(crate) fn what(&self) -> String {
+impl CallStep {
+    /// Returns a description of the attempt by which retries are recognised: a command, an edit of a file, or a tool.
+    pub(crate) fn describe_attempt(&self) -> String {
         let edit = || {
             let file = self.files.first()?;
             Some(format!("edit of {}", file.rsplit(['/', '\\']).next().unwrap_or(file)))
@@ -108,7 +108,7 @@ impl Ran {
     }
 }
 
-fn command_words<'w>(tool: &str, wording: &'w str) -> Option<Vec<&'w str>> {
+fn words_of_command<'w>(tool: &str, wording: &'w str) -> Option<Vec<&'w str>> {
     if !runs_commands(tool) {
         return None;
     }
@@ -126,71 +126,72 @@ fn command_words<'w>(tool: &str, wording: &'w str) -> Option<Vec<&'w str>> {
 
 /// Joins calls with their results.
 #[derive(Debug, Default)]
-pub(crate) struct Steps {
-    open: VecDeque<Ran>,
+pub(crate) struct StepJoiner {
+    open: VecDeque<CallStep>,
 }
 
-impl Steps {
-    /// Whether a tool is at work.
+impl StepJoiner {
+    /// Returns `true` if a tool is running. Tools that wait for the user do not count.
     pub(crate) fn is_working(&self) -> bool {
         self.open
             .iter()
-            .any(|ran| !matches!(&*ran.tool, "AskUserQuestion" | "ExitPlanMode"))
+            .any(|call| !matches!(&*call.tool, "AskUserQuestion" | "ExitPlanMode"))
     }
 
-    /// Takes the next event, and gives the steps that are whole by it.
-    pub(crate) fn take(&mut self, event: &SessionEvent, give: &mut impl FnMut(Step<'_>)) {
+    /// Adds the next event, and passes on the steps that it completes.
+    pub(crate) fn take(&mut self, event: &SessionEvent, emit: &mut impl FnMut(Step<'_>)) {
         if event.kinds.has(Kind::ToolCall) {
-            self.open.push_back(ran(event));
+            self.open.push_back(call_step(event));
             if self.open.len() > OPEN_MAX
                 && let Some(oldest) = self.open.pop_front()
             {
-                give(Step::Ran(&oldest));
+                emit(Step::Call(&oldest));
             }
             return;
         }
         if event.trigger {
-            // Whatever was asked before is over: nothing will come back to it.
-            self.end(give);
+            // A new prompt ends all earlier calls: no result will follow.
+            self.end(emit);
         }
-        match self.call_of(event) {
+        match self.find_call(event) {
             Some(at) if event.kinds.has(Kind::ToolResult) => {
                 let Some(mut call) = self.open.remove(at) else { return };
-                call.answer(event);
-                give(Step::Ran(&call));
+                call.add_result(event);
+                emit(Step::Call(&call));
             }
-            _ => give(Step::Event(event)),
+            _ => emit(Step::Event(event)),
         }
     }
 
-    /// Gives the calls to which nothing came back.
-    pub(crate) fn end(&mut self, give: &mut impl FnMut(Step<'_>)) {
+    /// Passes on the calls without a result.
+    pub(crate) fn end(&mut self, emit: &mut impl FnMut(Step<'_>)) {
         for call in self.open.drain(..) {
-            give(Step::Ran(&call));
+            emit(Step::Call(&call));
         }
     }
 
-    /// The call that a result belongs to: the one it follows from, else the oldest of the same tool.
-    fn call_of(&self, result: &SessionEvent) -> Option<usize> {
-        let fits = |ran: &Ran| result.tool.as_deref().is_none_or(|tool| *tool == *ran.tool);
-        let parent = |ran: &Ran| result.parent_seq == Some(ran.seq) && fits(ran);
+    /// Returns the index of the call that a result belongs to: its parent event or, without one, the oldest call of the
+    /// same tool.
+    fn find_call(&self, result: &SessionEvent) -> Option<usize> {
+        let fits = |call: &CallStep| result.tool.as_deref().is_none_or(|tool| *tool == *call.tool);
+        let parent = |call: &CallStep| result.parent_seq == Some(call.seq) && fits(call);
         let open = || self.open.iter();
         open().position(parent).or_else(|| open().position(fits))
     }
 }
 
-impl Ran {
-    fn answer(&mut self, result: &SessionEvent) {
+impl CallStep {
+    fn add_result(&mut self, result: &SessionEvent) {
         self.end = if result.actor == Actor::Human {
-            End::Denied
+            CallStatus::Denied
         } else if result.kinds.has(Kind::Error) {
-            End::Failed
+            CallStatus::Failed
         } else if result.success == Some(false) {
-            End::Stopped
+            CallStatus::Stopped
         } else {
-            End::Answered
+            CallStatus::Answered
         };
-        // What went on in the background is joined with its call.
+        // The result of a background command may already be joined with its call.
         self.success = self.success.or(result.success);
         self.exit_code = self.exit_code.or(result.exit_code);
         self.result = result.summary.clone();
@@ -199,8 +200,8 @@ impl Ran {
     }
 }
 
-fn ran(call: &SessionEvent) -> Ran {
-    Ran {
+fn call_step(call: &SessionEvent) -> CallStep {
+    CallStep {
         seq: call.seq,
         line: call.line,
         turn: call.turn,
@@ -214,7 +215,7 @@ fn ran(call: &SessionEvent) -> Ran {
         exit_code: call.exit_code,
         duration_ms: call.duration_ms,
         is_sidechain: call.is_sidechain,
-        end: End::Open,
+        end: CallStatus::Open,
         result: "".into(),
         result_at: None,
         call_at: (call.part, call.block),

@@ -1,14 +1,15 @@
-//! Which task a session worked on: the first reference in its branch, else in its prompts, else in its commits.
+//! Finds the task that a session worked on: the first reference in its branch, its prompts or its commits, in this
+//! order.
 
 use regex::Regex;
 
-/// Names of standards look like references and are none.
+/// Names of standards that look like task references.
 const STANDARDS: [&str; 14] = [
     "UTF-", "SHA-", "ISO-", "RFC-", "AES-", "RSA-", "GPT-", "MD-", "HTTP-", "IPV-", "BASE-", "X-", "COVID-", "H-",
 ];
 
-/// Finds the reference. An empty match names nothing.
-pub(super) fn find<'t>(
+/// Returns the first reference. Empty matches and names of standards do not count.
+pub(super) fn find_task<'t>(
     pattern: &Regex,
     branch: Option<&'t str>,
     prompts: impl Iterator<Item = &'t str>,
@@ -27,9 +28,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_branch_goes_before_prompts_and_prompts_before_commits() {
+    fn a_branch_precedes_prompts_and_prompts_precede_commits() {
         let pattern = Regex::new(r"[A-Z][A-Z0-9]+-(?:WP-)?\d+(?:-T\d+)?").unwrap();
-        let find = |branch, prompt, commit| find(&pattern, branch, std::iter::once(prompt), std::iter::once(commit));
+        let find =
+            |branch, prompt, commit| find_task(&pattern, branch, std::iter::once(prompt), std::iter::once(commit));
         assert_eq!(
             find(Some("feat/APP-7-x"), "see APP-8", "APP-9").as_deref(),
             Some("APP-7")

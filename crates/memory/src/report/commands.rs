@@ -6,7 +6,7 @@ use super::facts::Facts;
 use super::fields::Statement;
 use super::judge::WorkPiece;
 use super::words::{count_noun, say, shorten_quote, times};
-use crate::digest::{End, Ran};
+use crate::digest::{CallStatus, CallStep};
 
 const COMMANDS_MAX: usize = 5;
 
@@ -45,7 +45,7 @@ pub(super) fn describe_commands(facts: &Facts, piece: &WorkPiece) -> Option<Stat
     for turn in piece.turns.iter().copied() {
         for ran in facts.turns[turn]
             .tool_calls()
-            .filter(|ran| !ran.is_test && ran.end != End::Denied)
+            .filter(|ran| !ran.is_test && ran.end != CallStatus::Denied)
         {
             if facts.findings.commits.contains_key(&ran.seq) || facts.findings.offers.contains(&ran.seq) {
                 continue;
@@ -55,7 +55,7 @@ pub(super) fn describe_commands(facts: &Facts, piece: &WorkPiece) -> Option<Stat
             };
             let known = runs.entry(command).or_default();
             known.all += 1;
-            known.failed += usize::from(ran.failed());
+            known.failed += usize::from(ran.has_failed());
             known.first.get_or_insert((turn, ran.line));
         }
     }
@@ -98,7 +98,7 @@ pub(super) fn is_notable(command: &str) -> bool {
 }
 
 /// Returns the command, with the name of the script if an interpreter runs one.
-fn command_label(ran: &Ran) -> Option<String> {
+fn command_label(ran: &CallStep) -> Option<String> {
     const INTERPRETERS: [&str; 9] = ["bash", "sh", "zsh", "python", "python3", "node", "ruby", "perl", "deno"];
     let command = ran.command()?;
     if !INTERPRETERS.contains(&command.as_str()) {

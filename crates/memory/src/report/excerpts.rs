@@ -119,7 +119,7 @@ fn turn_lines(facts: &Facts, turn: usize, share: usize) -> Vec<ExcerptLine> {
     for step in &own.steps {
         match step {
             TurnStep::Ran(ran) => {
-                let kind = if ran.failed() {
+                let kind = if ran.has_failed() {
                     LineKind::FailedTool
                 } else {
                     LineKind::Tool

@@ -5,9 +5,9 @@ use transcript::{Agent, SessionEvent};
 
 use super::fields::{Citation, Covered, Unread};
 use crate::active::ActiveTime;
-use crate::digest::{Findings, Ran, Step};
+use crate::digest::{CallStep, Findings, Step};
 use crate::store::{Store, StoreError};
-use crate::usage::Sum;
+use crate::usage::UsageSum;
 
 /// All facts of a day.
 #[derive(Default)]
@@ -63,9 +63,9 @@ pub(super) struct TurnFacts {
     pub(super) reply: Option<LineText>,
     pub(super) steps: Vec<TurnStep>,
     /// Tool calls of subagents that are recorded in the same log.
-    pub(super) sidechain_calls: Vec<Ran>,
+    pub(super) sidechain_calls: Vec<CallStep>,
     /// Calls before the first prompt of the log, if this is its first turn. They count in totals but are never cited.
-    pub(super) lead_in: Vec<Ran>,
+    pub(super) lead_in: Vec<CallStep>,
     pub(super) subagents: Vec<SubagentFacts>,
     /// The agent's task list at the end of the turn.
     pub(super) list: Option<TaskList>,
@@ -73,7 +73,7 @@ pub(super) struct TurnFacts {
     pub(super) choices: Vec<ChosenAnswer>,
     pub(super) decisions: Vec<String>,
     pub(super) is_rewound: bool,
-    pub(super) cost: Sum,
+    pub(super) cost: UsageSum,
 }
 
 /// A text with its line.
@@ -86,14 +86,14 @@ pub(super) struct LineText {
 /// A step of a turn.
 #[derive(Debug)]
 pub(super) enum TurnStep {
-    Ran(Ran),
+    Ran(CallStep),
     Event(Box<SessionEvent>),
 }
 
 impl TurnStep {
     pub(super) fn step(&self) -> Step<'_> {
         match self {
-            Self::Ran(ran) => Step::Ran(ran),
+            Self::Ran(ran) => Step::Call(ran),
             Self::Event(event) => Step::Event(event),
         }
     }
@@ -130,7 +130,7 @@ pub(super) struct ChosenAnswer {
 
 impl TurnFacts {
     /// Returns the tool calls of the turn itself.
-    pub(super) fn tool_calls(&self) -> impl Iterator<Item = &Ran> {
+    pub(super) fn tool_calls(&self) -> impl Iterator<Item = &CallStep> {
         self.steps.iter().filter_map(|step| match step {
             TurnStep::Ran(ran) => Some(ran),
             TurnStep::Event(_) => None,

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use transcript::Outcome;
 
-use crate::outcome::{Confidence, Reason};
+use crate::outcome::{Confidence, OutcomeReason};
 
 /// Name and version of the report's JSON schema.
 pub const SCHEMA: &str = "boswell.report/1";
@@ -134,7 +134,7 @@ pub struct Work {
     /// Quotes the user's prompt.
     pub title: Statement,
     pub outcome: Outcome,
-    pub reason: Reason,
+    pub reason: OutcomeReason,
     pub confidence: Confidence,
     /// True if only the digest of its session is left.
     pub from_digest: bool,

@@ -4,7 +4,7 @@ use super::facts::Facts;
 use super::fields::{Folded, Statement, Word};
 use super::judge::WorkPiece;
 use super::words::{Sentence, count_noun, say};
-use crate::outcome::Reason;
+use crate::outcome::OutcomeReason;
 
 /// Maximum number of pieces with a line of their own. The remaining ones share a line.
 const LINES_MAX: usize = 6;
@@ -29,10 +29,10 @@ pub(super) fn summarize_piece(piece: &WorkPiece) -> String {
 }
 
 /// Returns the reason of the outcome, unless other parts of the line already say it.
-fn reason_phrase(reason: Reason) -> Option<&'static str> {
+fn reason_phrase(reason: OutcomeReason) -> Option<&'static str> {
     match reason {
-        Reason::Committed | Reason::Completed | Reason::Empty => None,
-        reason => Some(reason.in_words()),
+        OutcomeReason::Committed | OutcomeReason::Completed | OutcomeReason::Empty => None,
+        reason => Some(reason.describe()),
     }
 }
 

@@ -13,8 +13,8 @@ use super::words::{Sentence, count_noun, make_title, say, shorten_quote};
 use super::workspace::Workspace;
 use super::{Ask, ReportError};
 use crate::diary;
-use crate::digest::{Commit, Digest, Snippet};
-use crate::outcome::Reason;
+use crate::digest::{Digest, SessionCommit, Snippet};
+use crate::outcome::OutcomeReason;
 use crate::store::{Listed, Status, Store};
 use crate::usage;
 
@@ -80,7 +80,7 @@ pub(super) fn find_evicted(
         let day_calls = calls
             .iter()
             .filter(|call| call.ts.is_some_and(|ts| start <= ts && ts < end));
-        let sum = usage::sum(day_calls, ask.prices);
+        let sum = usage::sum_calls(day_calls, ask.prices);
         let whole = turns.len() == all.len();
         found.push(EvictedSession {
             decisions: recorded_decisions(store, &session.session_uid, &all, &turns)?,
@@ -291,7 +291,7 @@ impl EvictedSession {
     fn describe_actions(&self) -> Vec<Statement> {
         let digest = &self.digest;
         let mut statements = Vec::new();
-        let cite = |commit: &'_ Commit| Some((commit.words()?, self.cite_line(commit.line)?));
+        let cite = |commit: &'_ SessionCommit| Some((commit.words()?, self.cite_line(commit.line)?));
         let commits: Vec<(String, Citation)> = digest.commits.iter().filter_map(cite).collect();
         if self.turns_elsewhere == 0 {
             let files = digest.files.iter().take(FILES_MAX);
@@ -352,9 +352,9 @@ impl EvictedSession {
             .filter_map(|evidence| self.cite_line(evidence.line))
             .collect();
         let sentence = match outcome.reason {
-            Reason::TestsPassed => Some("The last test run passed"),
-            Reason::Committed => Some("The work was committed or submitted as a pull request"),
-            Reason::GoalReached => Some("The agent's own goal was marked as reached"),
+            OutcomeReason::TestsPassed => Some("The last test run passed"),
+            OutcomeReason::Committed => Some("The work was committed or submitted as a pull request"),
+            OutcomeReason::GoalReached => Some("The agent's own goal was marked as reached"),
             _ => None,
         };
         let mut statements = Vec::new();
@@ -379,12 +379,12 @@ impl EvictedSession {
             .filter_map(|evidence| self.cite_line(evidence.line))
             .collect();
         let sentence = match outcome.reason {
-            Reason::FailingTests => "Tests fail: the last run failed",
-            Reason::Interrupted => "Interrupted and not resumed",
-            Reason::UnansweredPrompt => "The last prompt has no answer",
-            Reason::CutOff => "The log ends in the middle of the work",
-            Reason::FailedToolCalls => "The last tool calls failed",
-            Reason::ApiError => "Ended with an error from the API or the agent",
+            OutcomeReason::FailingTests => "Tests fail: the last run failed",
+            OutcomeReason::Interrupted => "Interrupted and not resumed",
+            OutcomeReason::UnansweredPrompt => "The last prompt has no answer",
+            OutcomeReason::CutOff => "The log ends in the middle of the work",
+            OutcomeReason::FailedToolCalls => "The last tool calls failed",
+            OutcomeReason::ApiError => "Ended with an error from the API or the agent",
             _ => return Vec::new(),
         };
         match evidence.is_empty() {

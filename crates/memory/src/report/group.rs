@@ -11,8 +11,8 @@ use regex::Regex;
 
 use super::facts::{Facts, TurnFacts};
 use super::paths::{path_below_project, relative_path};
-use crate::digest::End;
-use crate::signals::corrects;
+use crate::digest::CallStatus;
+use crate::signals::is_correction;
 
 /// After a pause of this length, a prompt that does not continue the previous one starts new work.
 const PAUSE_S: i64 = 60 * 60;
@@ -54,7 +54,7 @@ pub(super) fn edited_files(facts: &Facts, turn: usize) -> BTreeMap<String, u64> 
         cwd => relative_path(file, cwd),
     };
     let mut files = BTreeMap::new();
-    let succeeded = |ran: &&crate::digest::Ran| !ran.failed() && ran.end == End::Answered;
+    let succeeded = |ran: &&crate::digest::CallStep| !ran.has_failed() && ran.end == CallStatus::Answered;
     for ran in own.tool_calls().chain(&own.sidechain_calls).filter(succeeded) {
         for file in &ran.files {
             *files.entry(project_path(file)).or_default() += 1;
@@ -167,13 +167,13 @@ fn is_common(file: &str) -> bool {
 
 fn makes_commit(facts: &Facts, turn: &TurnFacts) -> bool {
     turn.tool_calls()
-        .any(|ran| crate::outcome::hands_in(ran, &facts.findings))
+        .any(|ran| crate::outcome::delivers_work(ran, &facts.findings))
 }
 
 /// Returns `true` if a prompt continues what was before it.
 pub(super) fn continues_work(prompt: &str) -> bool {
     let chars = prompt.chars().count();
-    chars <= 200 && CONTINUATION.is_match(prompt) || corrects(prompt)
+    chars <= 200 && CONTINUATION.is_match(prompt) || is_correction(prompt)
 }
 
 /// Returns `true` if a turn starts new work after other turns of its session.

@@ -9,10 +9,10 @@ use super::facts::{Facts, TurnStep};
 use super::fields::{Citation, Totals};
 use super::group::edited_files;
 use crate::active::ActiveTime;
-use crate::digest::Ran;
-use crate::outcome::{Course, Evidence, Judgement, hands_in, made_commits, passed};
-use crate::signals::{Intervention, corrects, intervention};
-use crate::usage::Sum;
+use crate::digest::CallStep;
+use crate::outcome::{Evidence, Judgement, OutcomeTracker, delivers_work, made_commits, test_passed};
+use crate::signals::{Intervention, find_intervention, is_correction};
+use crate::usage::UsageSum;
 
 /// A piece of work with its assessment.
 pub(super) struct WorkPiece {
@@ -70,14 +70,14 @@ pub(super) enum InterventionKind {
 pub(super) fn assess_piece(facts: &Facts, turns: Vec<usize>, as_of: Option<Timestamp>) -> WorkPiece {
     let mut all_files: BTreeMap<String, u64> = BTreeMap::new();
     let (mut tests, mut deliveries, mut interventions) = (Vec::new(), Vec::new(), Vec::new());
-    let mut course = Course::default();
+    let mut course = OutcomeTracker::default();
     for (number, turn) in turns.iter().copied().enumerate() {
         let own = &facts.turns[turn];
         for (file, edits) in edited_files(facts, turn) {
             *all_files.entry(file).or_default() += edits;
         }
         for step in &own.steps {
-            course.see(step.step(), &facts.findings);
+            course.add_step(step.step(), &facts.findings);
             match step {
                 TurnStep::Ran(ran) => {
                     tests.extend(test_run(facts, turn, ran));
@@ -97,7 +97,7 @@ pub(super) fn assess_piece(facts: &Facts, turns: Vec<usize>, as_of: Option<Times
     let ended_at = turns.iter().filter_map(|turn| facts.turns[*turn].ended_at).max();
     let mut judgement = course.judge(reply);
     if let Some(now) = as_of {
-        judgement = judgement.at(ended_at, now);
+        judgement = judgement.as_of(ended_at, now);
     }
     let mut totals = sum_turns(facts, &turns);
     totals.files = all_files.len() as u64;
@@ -132,29 +132,29 @@ pub(super) fn assess_piece(facts: &Facts, turns: Vec<usize>, as_of: Option<Times
 }
 
 /// Returns the commits that a step made, or else the pull request that it opened or merged.
-fn find_deliveries(facts: &Facts, turn: usize, ran: &Ran) -> Vec<Delivery> {
+fn find_deliveries(facts: &Facts, turn: usize, ran: &CallStep) -> Vec<Delivery> {
     let delivery = |commit| Delivery {
         turn,
         seq: ran.seq,
         commit,
     };
     let commits = made_commits(ran, &facts.findings);
-    match commits.is_empty() && hands_in(ran, &facts.findings) {
+    match commits.is_empty() && delivers_work(ran, &facts.findings) {
         true => vec![delivery(None)],
         false => commits.into_iter().map(|commit| delivery(Some(commit))).collect(),
     }
 }
 
-fn test_run(facts: &Facts, turn: usize, ran: &Ran) -> Option<TestRun> {
-    use crate::digest::End;
-    let is_run = ran.is_test && !matches!(ran.end, End::Denied | End::Stopped | End::Open);
+fn test_run(facts: &Facts, turn: usize, ran: &CallStep) -> Option<TestRun> {
+    use crate::digest::CallStatus;
+    let is_run = ran.is_test && !matches!(ran.end, CallStatus::Denied | CallStatus::Stopped | CallStatus::Open);
     let runner = || transcript::test_runner(&ran.wording).map(str::to_owned);
     is_run.then(|| TestRun {
         turn,
         line: ran.line,
         seq: ran.seq,
         name: runner().unwrap_or_else(|| "a longer command".to_owned()),
-        passed: passed(ran, &facts.findings),
+        passed: test_passed(ran, &facts.findings),
     })
 }
 
@@ -169,18 +169,18 @@ fn find_interventions(facts: &Facts, turn: usize, may_correct: bool) -> Vec<Piec
             text: text.to_owned(),
         });
     };
-    if may_correct && corrects(&own.prompt.text) {
+    if may_correct && is_correction(&own.prompt.text) {
         add(own.prompt.line, InterventionKind::Corrected, &own.prompt.text);
     }
     // Denying a call also stops the agent, which is recorded as an interrupt of its own.
-    let mut is_stopped = own.tool_calls().any(|ran| ran.end == crate::digest::End::Denied);
+    let mut is_stopped = own.tool_calls().any(|ran| ran.end == crate::digest::CallStatus::Denied);
     for step in &own.steps {
         match step {
-            TurnStep::Ran(ran) if ran.end == crate::digest::End::Denied => {
+            TurnStep::Ran(ran) if ran.end == crate::digest::CallStatus::Denied => {
                 add(ran.line, InterventionKind::Refused, &ran.wording)
             }
             TurnStep::Ran(_) => {}
-            TurnStep::Event(event) => match intervention(event) {
+            TurnStep::Event(event) => match find_intervention(event) {
                 // A single key press may be recorded twice.
                 Some(Intervention::Interrupt) if is_stopped => {}
                 Some(Intervention::Interrupt) => {
@@ -200,7 +200,7 @@ pub(super) fn sum_turns(facts: &Facts, turns: &[usize]) -> Totals {
     let mut sessions: Vec<usize> = turns.iter().map(|turn| facts.turns[*turn].session).collect();
     sessions.sort_unstable();
     sessions.dedup();
-    let mut sum = Sum::default();
+    let mut sum = UsageSum::default();
     let mut totals = Totals {
         projects: 1,
         sessions: sessions.len() as u64,

@@ -5,13 +5,13 @@ use jiff::Timestamp;
 use transcript::{Call, PartKind};
 
 use super::facts::TurnFacts;
-use crate::digest::{Ran, Step, Steps};
+use crate::digest::{CallStep, Step, StepJoiner};
 use crate::logs::LogReading;
 
 /// The calls of a log before its first prompt that were made on the day.
 #[derive(Debug, Default)]
 pub(super) struct LeadIn {
-    pub(super) ran: Vec<Ran>,
+    pub(super) ran: Vec<CallStep>,
     pub(super) calls: Vec<Call>,
 }
 
@@ -28,9 +28,9 @@ pub(super) fn read_lead_in(log: &LogReading, window: Option<(Timestamp, Timestam
     let is_own = |line: u64| line < first_line && !inherited.is_some_and(|copied| copied.covers(line));
     let is_on_day = |ts: Option<Timestamp>| window.zip(ts).is_none_or(|((start, end), ts)| start <= ts && ts < end);
     let main = log.parts.first().map_or(PartKind::Log, |part| part.kind);
-    let mut steps = Steps::default();
+    let mut steps = StepJoiner::default();
     let mut keep = |step: Step<'_>| {
-        if let Step::Ran(ran) = step
+        if let Step::Call(ran) = step
             && !ran.is_sidechain
         {
             lead_in.ran.push(ran.clone());

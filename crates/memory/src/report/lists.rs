@@ -7,10 +7,10 @@ use regex::Regex;
 use serde_json::Value;
 
 use super::facts::{TaskList, TurnFacts};
-use crate::digest::{End, Ran};
+use crate::digest::{CallStatus, CallStep};
 
 /// Returns `true` if a call writes the whole list.
-pub(super) fn writes_list(ran: &Ran) -> bool {
+pub(super) fn writes_list(ran: &CallStep) -> bool {
     matches!(&*ran.tool, "TodoWrite" | "update_plan" | "todo_write")
 }
 
@@ -43,7 +43,7 @@ pub(super) fn follow_tasks(turns: &mut [TurnFacts]) {
     let mut is_whole = true;
     for turn in turns {
         let mut last = None;
-        for ran in turn.tool_calls().filter(|ran| ran.end == End::Answered) {
+        for ran in turn.tool_calls().filter(|ran| ran.end == CallStatus::Answered) {
             match &*ran.tool {
                 "TaskCreate" => match parse_created(&ran.result) {
                     Some((number, subject)) => _ = tasks.insert(number, (subject, false)),

@@ -13,8 +13,8 @@ use super::judge::{InterventionKind, WorkPiece};
 use super::paths::shorten_command;
 use super::tell::evidence_command;
 use super::words::{Sentence, count_noun, final_question, say, shorten_quote};
-use crate::digest::{End, Ran};
-use crate::outcome::Reason;
+use crate::digest::{CallStatus, CallStep};
+use crate::outcome::OutcomeReason;
 use crate::store::{Store, StoreError};
 
 /// Maximum numbers of list items and of decisions that are reported.
@@ -93,15 +93,15 @@ fn describe_ending(facts: &Facts, piece: &WorkPiece) -> Option<Statement> {
         None => sentence,
     };
     let sentence = match judgement.reason {
-        Reason::Interrupted => say("Stopped by the user and not resumed that day: ").quote(prompt()),
-        Reason::UnansweredPrompt => say("The last prompt has no answer in the log: ").quote(prompt()),
-        Reason::ApiError => match first.filter(|evidence| !evidence.text.is_empty()) {
+        OutcomeReason::Interrupted => say("Stopped by the user and not resumed that day: ").quote(prompt()),
+        OutcomeReason::UnansweredPrompt => say("The last prompt has no answer in the log: ").quote(prompt()),
+        OutcomeReason::ApiError => match first.filter(|evidence| !evidence.text.is_empty()) {
             Some(evidence) => say("Ended with an error: ").quote(shorten_quote(&evidence.text, 120)),
             None => say("Ended with an error from the API or the agent"),
         },
-        Reason::CutOff => command(say("The log ends in the middle of the work")),
-        Reason::FailedToolCalls => command(say("The last tool calls failed")),
-        Reason::Recent => say("Still running when the workspace was prepared"),
+        OutcomeReason::CutOff => command(say("The log ends in the middle of the work")),
+        OutcomeReason::FailedToolCalls => command(say("The last tool calls failed")),
+        OutcomeReason::Recent => say("Still running when the workspace was prepared"),
         _ => return None,
     };
     let mut citations: Vec<_> = facts.cite_evidence(&judgement.evidence).collect();
@@ -113,11 +113,11 @@ fn describe_ending(facts: &Facts, piece: &WorkPiece) -> Option<Statement> {
 
 /// Returns the builds that failed and did not succeed later.
 fn failed_builds(facts: &Facts, piece: &WorkPiece) -> Vec<Statement> {
-    let mut last: BTreeMap<String, (usize, &Ran)> = BTreeMap::new();
+    let mut last: BTreeMap<String, (usize, &CallStep)> = BTreeMap::new();
     for turn in piece.turns.iter().copied() {
         for ran in facts.turns[turn].tool_calls().filter(|ran| !ran.is_test) {
             let is_build = ran.program().is_some_and(|program| BUILD_PROGRAMS.contains(&program));
-            let is_over = matches!(ran.end, End::Answered | End::Failed);
+            let is_over = matches!(ran.end, CallStatus::Answered | CallStatus::Failed);
             let is_push = ran
                 .command()
                 .is_some_and(|command| command == "git push" || command == "git rebase");
@@ -126,7 +126,7 @@ fn failed_builds(facts: &Facts, piece: &WorkPiece) -> Vec<Statement> {
             }
         }
     }
-    let failed = last.into_iter().filter(|(_, (_, ran))| ran.failed());
+    let failed = last.into_iter().filter(|(_, (_, ran))| ran.has_failed());
     failed
         .take(ITEMS_MAX)
         .map(|(_, (turn, ran))| {

@@ -13,7 +13,7 @@ use super::words::prompt_text;
 use super::workspace::{IndexRow, ProjectFolder, Workspace};
 use super::{Ask, lists};
 use crate::active::ActiveTime;
-use crate::digest::{Findings, Step, Steps, verdict};
+use crate::digest::{Findings, Step, StepJoiner, verdict};
 use crate::logs::{self, LogReading};
 use crate::usage;
 
@@ -121,7 +121,7 @@ fn price_turns(read: &mut [ReadSession], ask: &Ask<'_>) {
             .collect();
         for (at, turn) in session.turns.iter_mut().enumerate() {
             let calls = own.iter().filter(|(of, _)| *of == at).map(|(_, call)| call);
-            turn.cost = usage::sum(calls, ask.prices);
+            turn.cost = usage::sum_calls(calls, ask.prices);
         }
     }
 }
@@ -213,16 +213,16 @@ fn turn_at(turns: &[TurnFacts], line: u64) -> Option<usize> {
 
 /// Assigns to each turn its steps and its start and end times.
 fn assign_steps<'e>(events: impl Iterator<Item = &'e SessionEvent>, turns: &mut [TurnFacts]) {
-    let mut steps = Steps::default();
+    let mut steps = StepJoiner::default();
     let take = |turns: &mut [TurnFacts], step: Step<'_>| {
         let line = match step {
-            Step::Ran(ran) => ran.line,
+            Step::Call(ran) => ran.line,
             Step::Event(event) => event.line,
         };
         let Some(at) = turn_at(turns, line) else { return };
         match step {
-            Step::Ran(ran) if ran.is_sidechain => turns[at].sidechain_calls.push(ran.clone()),
-            Step::Ran(ran) => turns[at].steps.push(TurnStep::Ran(ran.clone())),
+            Step::Call(ran) if ran.is_sidechain => turns[at].sidechain_calls.push(ran.clone()),
+            Step::Call(ran) => turns[at].steps.push(TurnStep::Ran(ran.clone())),
             Step::Event(event) if !event.is_sidechain && is_reportable(event) => {
                 turns[at].steps.push(TurnStep::Event(Box::new(event.clone())));
             }
@@ -248,7 +248,7 @@ fn share_active_time(log: &LogReading, window: Option<(Timestamp, Timestamp)>, t
     let inherited = log.reading.session.as_ref().and_then(|session| session.inherited);
     let mut events: Vec<&SessionEvent> = log.reading.events.iter().collect();
     events.sort_by_key(|event| event.seq);
-    let active = ActiveTime::of_events(events, inherited);
+    let active = ActiveTime::from_events(events, inherited);
     let active = window.map_or(active.clone(), |(start, end)| active.within(start, end));
     let starts: Vec<Option<Timestamp>> = turns.iter().map(|turn| turn.started_at).collect();
     for (turn, part) in turns.iter_mut().zip(active.split_at(&starts)) {

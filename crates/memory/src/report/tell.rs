@@ -11,8 +11,8 @@ use super::group::{continues_work, is_note, prompt_key};
 use super::judge::{Delivery, WorkPiece};
 use super::paths::{shorten_command, shorten_path};
 use super::words::{Sentence, answer_start, count_noun, is_pasted, make_title, say, shorten_quote, times};
-use crate::digest::{End, Ran};
-use crate::outcome::{Confidence, Reason};
+use crate::digest::{CallStatus, CallStep};
+use crate::outcome::{Confidence, OutcomeReason};
 
 const PROMPT_CHARS_MAX: usize = 420;
 const FOLLOW_UP_CHARS_MAX: usize = 200;
@@ -159,7 +159,9 @@ fn describe_edits(facts: &Facts, piece: &WorkPiece) -> Option<Statement> {
 /// Returns the number of edits of a turn, with a citation from the first to the last.
 fn cite_edits(facts: &Facts, turn: usize) -> Option<(usize, Citation)> {
     let own = &facts.turns[turn];
-    let is_edit = |ran: &&Ran| ran.files.iter().any(|file| !is_note(file)) && !ran.failed() && ran.end == End::Answered;
+    let is_edit = |ran: &&CallStep| {
+        ran.files.iter().any(|file| !is_note(file)) && !ran.has_failed() && ran.end == CallStatus::Answered
+    };
     let edits = own.tool_calls().chain(&own.sidechain_calls).filter(is_edit);
     let mut lines: Vec<u64> = edits.map(|ran| ran.line).collect();
     let children = own.subagents.iter().filter(|child| !child.files.is_empty());
@@ -216,7 +218,7 @@ fn describe_commits(facts: &Facts, piece: &WorkPiece) -> Vec<Statement> {
             .tool_calls()
             .find(|ran| ran.seq == delivery.seq)
     };
-    let all: Vec<(&Delivery, &Ran)> = piece
+    let all: Vec<(&Delivery, &CallStep)> = piece
         .commits
         .iter()
         .filter_map(|delivery| Some((delivery, step(delivery)?)))
@@ -246,7 +248,7 @@ fn describe_commits(facts: &Facts, piece: &WorkPiece) -> Vec<Statement> {
 }
 
 /// Describes the commit or pull request that a step made.
-fn describe_delivery(facts: &Facts, delivery: &Delivery, ran: &Ran) -> Sentence {
+fn describe_delivery(facts: &Facts, delivery: &Delivery, ran: &CallStep) -> Sentence {
     let url = ran.result.split_whitespace().find(|word| word.contains("/pull/"));
     let cwd = facts.session_of(delivery.turn).cwd.as_deref();
     let command = || shorten_quote(&shorten_command(&ran.wording, cwd), 120);
@@ -297,7 +299,7 @@ fn describe_tool_calls(facts: &Facts, piece: &WorkPiece) -> Option<Statement> {
     let mut tools: BTreeMap<&str, usize> = BTreeMap::new();
     let mut lines = Vec::new();
     for turn in piece.turns.iter().copied() {
-        let own: Vec<&Ran> = facts.turns[turn].tool_calls().collect();
+        let own: Vec<&CallStep> = facts.turns[turn].tool_calls().collect();
         for ran in &own {
             *tools.entry(&ran.tool).or_default() += 1;
         }
@@ -335,15 +337,15 @@ pub(super) fn describe_result(facts: &Facts, piece: &WorkPiece) -> Vec<Statement
         None => sentence,
     };
     let sentence = match judgement.reason {
-        Reason::TestsPassed if piece.files.is_empty() => Some(code(say("Tests passed; no file was changed"))),
-        Reason::TestsPassed => Some(code(say("The last test run passed, after the last edit"))),
-        Reason::Committed if judgement.confidence == Confidence::Low => {
+        OutcomeReason::TestsPassed if piece.files.is_empty() => Some(code(say("Tests passed; no file was changed"))),
+        OutcomeReason::TestsPassed => Some(code(say("The last test run passed, after the last edit"))),
+        OutcomeReason::Committed if judgement.confidence == Confidence::Low => {
             Some(say("Committed, and files were changed after that"))
         }
-        Reason::Committed => Some(say(
+        OutcomeReason::Committed => Some(say(
             "The work was committed or submitted as a pull request, after the last edit",
         )),
-        Reason::GoalReached => Some(say("The agent's own goal was marked as reached")),
+        OutcomeReason::GoalReached => Some(say("The agent's own goal was marked as reached")),
         _ => None,
     };
     statements.extend(

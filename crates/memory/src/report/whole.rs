@@ -12,7 +12,7 @@ use super::judge::{InterventionKind, WorkPiece};
 use super::paths::{shorten_command, shorten_path};
 use super::rank::WEIGHT_MIN;
 use super::words::{Sentence, count_noun, say, shorten_quote, times};
-use crate::digest::End;
+use crate::digest::CallStatus;
 
 const CORRECTED_MAX: usize = 6;
 const REPEATED_MAX: usize = 5;
@@ -110,7 +110,7 @@ fn repeated_failures(facts: &Facts, pieces: &[&WorkPiece]) -> Vec<(usize, Statem
     for turn in pieces.iter().flat_map(|piece| piece.turns.iter().copied()) {
         for ran in facts.turns[turn]
             .tool_calls()
-            .filter(|ran| ran.failed() && !ran.is_test)
+            .filter(|ran| ran.has_failed() && !ran.is_test)
         {
             let what = ran.command().filter(|command| super::commands::is_notable(command));
             if let Some(what) = what {
@@ -194,7 +194,7 @@ fn fixed_tests(facts: &Facts, piece: &WorkPiece) -> Option<Statement> {
         // Only an edit in between shows that something was fixed.
         let edited = piece.turns.iter().any(|turn| {
             facts.turns[*turn].tool_calls().any(|ran| {
-                !ran.files.is_empty() && ran.end == End::Answered && (failed.seq..last.seq).contains(&ran.seq)
+                !ran.files.is_empty() && ran.end == CallStatus::Answered && (failed.seq..last.seq).contains(&ran.seq)
             })
         });
         edited.then(|| {

@@ -115,7 +115,7 @@ fn make_missing_digest(
     if !drop.needs_digest {
         return Ok(Ok(None));
     }
-    match digest::make(store, &drop.session_uid, &retention.digests) {
+    match digest::compute_digest(store, &drop.session_uid, &retention.digests) {
         Ok(Some(made)) => Ok(Ok(Some(made))),
         Ok(None) | Err(StoreError::DamagedRow { .. } | StoreError::DamagedFrame { .. }) => Ok(Err(())),
         Err(error) => Err(error),

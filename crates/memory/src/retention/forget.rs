@@ -65,7 +65,7 @@ pub fn forget(
     patience: Patience<'_>,
     remains: &[Remains],
     reach: Reach,
-    digests: &digest::Settings<'_>,
+    digests: &digest::DigestSettings<'_>,
     command: &str,
 ) -> Result<Forgotten, StoreError> {
     let forgotten = Forgotten {
@@ -83,7 +83,7 @@ pub fn forget(
     // Nothing is dropped before its digest exists, unless the digest is dropped, too, or none can be made.
     let mut made = Vec::new();
     for one in remains.iter().filter(|one| reach == Reach::Raw && one.bytes > 0) {
-        made.extend(digest::make(store, &one.session_uid, digests).ok().flatten());
+        made.extend(digest::compute_digest(store, &one.session_uid, digests).ok().flatten());
     }
     store.write(&lock, digests.now, command, |tx| {
         for (digest, growth) in &made {

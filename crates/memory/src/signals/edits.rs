@@ -1,17 +1,17 @@
-//! Edit and revert: a change is taken back, by the opposite edit or by git.
+//! Reverted changes: an edit is undone by the opposite edit or by git.
 
 use std::collections::HashMap;
 
-use super::{Seen, Signal, SignalKind, times};
-use crate::digest::{Findings, Ran, Step};
+use super::{Occurrences, Signal, SignalKind, count_times};
+use crate::digest::{CallStep, Findings, Step};
 use crate::outcome::Evidence;
 
-/// So many edits are remembered, to be compared with later ones.
+/// Maximum number of edits that later ones are compared with.
 const EDITS_MAX: usize = 4096;
-/// One change of mind is no pattern.
+/// A single revert is not a pattern.
 const CHURN_MIN: u64 = 2;
-/// Words of git that take changes back.
-const TAKES_BACK: [&str; 5] = [
+/// Git commands that discard or revert changes.
+const REVERTING_COMMANDS: [&str; 5] = [
     "git checkout -- ",
     "git restore ",
     "git reset --hard",
@@ -19,46 +19,47 @@ const TAKES_BACK: [&str; 5] = [
     "git revert",
 ];
 
-/// Edits so far, and those taken back.
+/// The edits so far, and the reverts among them.
 #[derive(Debug, Default)]
-pub(super) struct Edits {
-    /// What was put, and what stood there before.
-    done: HashMap<u64, u64>,
+pub(super) struct EditSignals {
+    /// Hash of the new text to hash of the text that it replaced.
+    replaced: HashMap<u64, u64>,
     has_edited: bool,
-    taken_back: Seen,
+    reverts: Occurrences,
 }
 
-impl Edits {
-    pub(super) fn see(&mut self, step: Step<'_>, findings: &Findings) {
-        let Step::Ran(ran) = step else { return };
-        if ran.failed() {
+impl EditSignals {
+    pub(super) fn add_step(&mut self, step: Step<'_>, findings: &Findings) {
+        let Step::Call(call) = step else { return };
+        if call.has_failed() {
             return;
         }
-        if let Some((from, to)) = findings.edits.get(&ran.seq) {
-            if self.done.get(from) == Some(to) {
-                self.taken_back.add(Evidence::of_ran(ran));
+        if let Some((from, to)) = findings.edits.get(&call.seq) {
+            // The replaced text was once the new text of an edit, which this one reverses.
+            if self.replaced.get(from) == Some(to) {
+                self.reverts.add(Evidence::from_call(call));
             }
-            if self.done.len() < EDITS_MAX {
-                self.done.insert(*to, *from);
+            if self.replaced.len() < EDITS_MAX {
+                self.replaced.insert(*to, *from);
             }
         }
-        if self.has_edited && takes_back(ran) {
-            self.taken_back.add(Evidence::of_ran(ran));
+        if self.has_edited && reverts_changes(call) {
+            self.reverts.add(Evidence::from_call(call));
         }
-        self.has_edited |= !ran.files.is_empty();
+        self.has_edited |= !call.files.is_empty();
     }
 
-    pub(super) fn end(self) -> Option<Signal> {
-        let enough = self.taken_back.count >= CHURN_MIN;
-        let told = |count| times(count, "changes were taken back");
+    pub(super) fn finish(self) -> Option<Signal> {
+        let enough = self.reverts.count >= CHURN_MIN;
+        let text = |count| count_times(count, "changes were reverted");
         enough
-            .then(|| self.taken_back.told(SignalKind::EditRevertChurn, told))
+            .then(|| self.reverts.into_signal(SignalKind::EditRevertChurn, text))
             .flatten()
     }
 }
 
-fn takes_back(ran: &Ran) -> bool {
-    ran.command().is_some()
-        && TAKES_BACK.iter().any(|words| ran.wording.contains(words))
-        && !ran.wording.contains("stash list")
+fn reverts_changes(call: &CallStep) -> bool {
+    call.command().is_some()
+        && REVERTING_COMMANDS.iter().any(|words| call.wording.contains(words))
+        && !call.wording.contains("stash list")
 }

@@ -1,118 +1,118 @@
-//! Errors that come again: the same words three times, and loops of the same command that fails, with how they ended.
+//! Repeated errors: the same text at least three times, and commands that keep failing, with how that ended.
 
 use std::collections::HashMap;
 
-use super::{Seen, Signal, SignalKind, times};
-use crate::digest::{End, Ran, Step, one_line};
+use super::{Occurrences, Signal, SignalKind, count_times};
+use crate::digest::{CallStatus, CallStep, Step, one_line};
 use crate::outcome::Evidence;
 
-/// So often the same error, or the same command failing, is a pattern.
+/// Minimum number of occurrences of an error, or failures of a command.
 const PATTERN_MIN: u64 = 3;
-/// So many errors and commands are told apart.
-const APART_MAX: usize = 512;
-/// Characters of an error that are compared.
-const LIKE_CHARS_MAX: usize = 80;
+/// Maximum number of different errors and commands that are tracked.
+const TRACKED_MAX: usize = 512;
+/// Number of characters of an error that are compared.
+const COMPARED_CHARS_MAX: usize = 80;
 
-/// Errors of a session, by what they say and by what failed.
+/// The errors of a session, by text and by command.
 #[derive(Debug, Default)]
-pub(super) struct Watched {
+pub(super) struct ErrorSignals {
     count: u64,
-    alike: HashMap<String, (u64, Seen)>,
-    loops: HashMap<String, Loop>,
-    ended: Vec<(Seen, String, &'static str)>,
+    by_text: HashMap<String, (u64, Occurrences)>,
+    loops: HashMap<String, FailingCommand>,
+    finished_loops: Vec<(Occurrences, String, &'static str)>,
 }
 
-/// A command that fails.
+/// A command that keeps failing.
 #[derive(Debug, Default)]
-struct Loop {
-    failed: Seen,
+struct FailingCommand {
+    failed: Occurrences,
     edited: bool,
     asked: bool,
 }
 
-impl Watched {
-    /// How many errors there were.
+impl ErrorSignals {
+    /// Returns the number of errors.
     pub(super) fn count(&self) -> u64 {
         self.count
     }
 
-    pub(super) fn see(&mut self, step: Step<'_>) {
+    pub(super) fn add_step(&mut self, step: Step<'_>) {
         match step {
-            Step::Ran(ran) => self.ran(ran),
+            Step::Call(call) => self.add_call(call),
             Step::Event(event) if event.trigger => self.loops.values_mut().for_each(|one| one.asked = true),
             Step::Event(_) => {}
         }
     }
 
-    fn ran(&mut self, ran: &Ran) {
-        if ran.failed() {
+    fn add_call(&mut self, call: &CallStep) {
+        if call.has_failed() {
             self.count += 1;
-            let key = like(&ran.result);
-            if ran.end == End::Failed
+            let key = normalize_error(&call.result);
+            if call.end == CallStatus::Failed
                 && !key.is_empty()
-                && (self.alike.len() < APART_MAX || self.alike.contains_key(&key))
+                && (self.by_text.len() < TRACKED_MAX || self.by_text.contains_key(&key))
             {
-                let (first, seen) = self.alike.entry(key).or_default();
-                *first = if seen.count == 0 { ran.seq } else { *first };
-                seen.add(Evidence::new(ran.line, ran.turn, &ran.result));
+                let (first, seen) = self.by_text.entry(key).or_default();
+                *first = if seen.count == 0 { call.seq } else { *first };
+                seen.add(Evidence::new(call.line, call.turn, &call.result));
             }
         }
-        if !ran.files.is_empty() && !ran.failed() {
+        if !call.files.is_empty() && !call.has_failed() {
             self.loops.values_mut().for_each(|one| one.edited = true);
         }
-        let key = ran.what();
-        if ran.failed() {
-            if self.loops.len() < APART_MAX || self.loops.contains_key(&key) {
+        let key = call.describe_attempt();
+        if call.has_failed() {
+            if self.loops.len() < TRACKED_MAX || self.loops.contains_key(&key) {
                 let one = self.loops.entry(key).or_default();
                 (one.edited, one.asked) = (false, false);
-                one.failed.add(Evidence::of_ran(ran));
+                one.failed.add(Evidence::from_call(call));
             }
-        } else if ran.success == Some(true)
+        } else if call.success == Some(true)
             && let Some(one) = self.loops.remove(&key)
             && one.failed.count >= PATTERN_MIN
         {
             let how = match (one.asked, one.edited) {
-                (true, _) => "worked after the human said more",
+                (true, _) => "worked after another prompt by the user",
                 (false, true) => "worked after an edit",
-                (false, false) => "worked when tried another way",
+                (false, false) => "worked with another approach",
             };
-            self.ended.push((one.failed, key, how));
+            self.finished_loops.push((one.failed, key, how));
         }
     }
 
-    pub(super) fn end(mut self) -> Vec<Signal> {
+    pub(super) fn finish(mut self) -> Vec<Signal> {
         let mut signals = Vec::new();
-        let mut alike: Vec<(u64, Seen)> = self
-            .alike
+        let mut by_text: Vec<(u64, Occurrences)> = self
+            .by_text
             .into_values()
             .filter(|(_, seen)| seen.count >= PATTERN_MIN)
             .collect();
-        alike.sort_by_key(|(first, seen)| (std::cmp::Reverse(seen.count), *first));
-        let different = alike.len();
-        if let Some((_, most)) = alike.into_iter().next() {
-            signals.extend(most.told(SignalKind::RepeatedError, |count| {
+        by_text.sort_by_key(|(first, seen)| (std::cmp::Reverse(seen.count), *first));
+        let different = by_text.len();
+        if let Some((_, most)) = by_text.into_iter().next() {
+            signals.extend(most.into_signal(SignalKind::RepeatedError, |count| {
                 let more = match different {
                     1 => String::new(),
-                    _ => format!(", and {} more such", different - 1),
+                    _ => format!(", and {} more repeated errors", different - 1),
                 };
-                format!("{}{more}", times(count, "the same error came"))
+                format!("{}{more}", count_times(count, "the same error occurred"))
             }));
         }
         let open = self
             .loops
             .into_iter()
             .filter(|(_, one)| one.failed.count >= PATTERN_MIN);
-        self.ended
+        self.finished_loops
             .extend(open.map(|(key, one)| (one.failed, key, "never worked")));
-        self.ended.sort_by_key(|(seen, key, _)| {
+        self.finished_loops.sort_by_key(|(seen, key, _)| {
             (
                 std::cmp::Reverse(seen.count),
                 seen.evidence.first().map(|at| at.line),
                 key.clone(),
             )
         });
-        let count = self.ended.len() as u64;
-        if let Some((worst, key, how)) = self.ended.into_iter().next() {
+        let count = self.finished_loops.len() as u64;
+        if let Some((worst, key, how)) = self.finished_loops.into_iter().next() {
             let text = format!("`{}` failed {} times and {how}", one_line(&key, 40), worst.count);
             signals.push(Signal {
                 signal: SignalKind::ErrorLoop,
@@ -125,19 +125,19 @@ impl Watched {
     }
 }
 
-/// What an error says, without what differs each time: numbers, times, paths of temporary files.
-pub(crate) fn like(text: &str) -> String {
-    let mut like = String::new();
+/// Normalizes an error for comparison: lower case, and without what differs in each run, such as numbers and times.
+pub(crate) fn normalize_error(text: &str) -> String {
+    let mut normalized = String::new();
     let mut was_digit = false;
-    for c in text.chars().take(LIKE_CHARS_MAX) {
+    for c in text.chars().take(COMPARED_CHARS_MAX) {
         let is_digit = c.is_ascii_digit();
         match (is_digit, was_digit) {
             (true, true) => {}
-            (true, false) => like.push('0'),
-            (false, _) if c.is_whitespace() => like.push(' '),
-            (false, _) => like.extend(c.to_lowercase()),
+            (true, false) => normalized.push('0'),
+            (false, _) if c.is_whitespace() => normalized.push(' '),
+            (false, _) => normalized.extend(c.to_lowercase()),
         }
         was_digit = is_digit;
     }
-    like.trim().to_owned()
+    normalized.trim().to_owned()
 }

@@ -1,80 +1,82 @@
-//! Where a human stepped in: corrections, interruptions, denials.
+//! Interventions by a human: corrections, interruptions, denials.
 
 use std::sync::LazyLock;
 
 use regex::Regex;
 use transcript::{Actor, Kind, SessionEvent};
 
-use super::{Seen, Signal, SignalKind, times};
-use crate::digest::{End, Interventions, Step};
-use crate::outcome::{Evidence, Mark, mark};
+use super::{Occurrences, Signal, SignalKind, count_times};
+use crate::digest::{CallStatus, Interventions, Step};
+use crate::outcome::{Evidence, TurnMark, classify_event};
 
-/// How a human begins who is not content.
-static CORRECTS: LazyLock<Regex> = LazyLock::new(|| {
+/// Beginnings of prompts that correct the agent.
+static CORRECTION: LazyLock<Regex> = LazyLock::new(|| {
     let words = r"(?i)^\W*(?:no[,.!]|no (?:that|it|you|the|i)\b|nope\b|wrong\b|that'?s (?:not|wrong)|this is (?:not|wrong)|not what\b|still (?:not|fail|broken|get|see|the same|doesn)|(?:it|this|that) (?:still )?(?:doesn'?t|does not|didn'?t|did not|isn'?t) |(?:why|what) did you|you (?:forgot|missed|broke|didn'?t|did not|should(?:n'?t| not)? have)|undo\b|revert\b|stop\b|don'?t )";
-    Regex::new(words).expect("the expression is a good one")
+    Regex::new(words).expect("the expression is valid")
 });
 
-/// Whether words say that what came before was not what was wanted.
-pub(crate) fn corrects(words: &str) -> bool {
-    CORRECTS.is_match(words)
+/// Returns `true` if a prompt says that the previous result was not what the user wanted.
+pub(crate) fn is_correction(words: &str) -> bool {
+    CORRECTION.is_match(words)
 }
 
-/// What a human did against the agent's way.
+/// The interventions so far.
 #[derive(Debug, Default)]
-pub(super) struct Humans {
+pub(super) struct HumanSignals {
     has_replied: bool,
-    corrections: Seen,
-    interruptions: Seen,
-    denials: Seen,
+    corrections: Occurrences,
+    interruptions: Occurrences,
+    denials: Occurrences,
 }
 
-impl Humans {
-    /// How often a human stepped in.
+impl HumanSignals {
+    /// Returns the number of interventions.
     pub(super) fn count(&self) -> u64 {
         self.corrections.count + self.interruptions.count + self.denials.count
     }
 
-    pub(super) fn see(&mut self, step: Step<'_>) {
+    pub(super) fn add_step(&mut self, step: Step<'_>) {
         match step {
-            Step::Ran(ran) => {
+            Step::Call(call) => {
                 self.has_replied = true;
-                if ran.end == End::Denied {
-                    self.denials.add(Evidence::of_ran(ran));
+                if call.end == CallStatus::Denied {
+                    self.denials.add(Evidence::from_call(call));
                 }
             }
-            Step::Event(event) => self.event(event),
+            Step::Event(event) => self.add_event(event),
         }
     }
 
-    fn event(&mut self, event: &SessionEvent) {
-        if event.trigger && self.has_replied && corrects(&event.summary) {
-            self.corrections.add(Evidence::of_event(event));
+    fn add_event(&mut self, event: &SessionEvent) {
+        // The first prompt cannot correct anything.
+        if event.trigger && self.has_replied && is_correction(&event.summary) {
+            self.corrections.add(Evidence::from_event(event));
         }
-        match intervention(event) {
-            Some(Intervention::Interrupt) => self.interruptions.add(Evidence::of_event(event)),
-            Some(Intervention::Denial) => self.denials.add(Evidence::of_event(event)),
+        match find_intervention(event) {
+            Some(Intervention::Interrupt) => self.interruptions.add(Evidence::from_event(event)),
+            Some(Intervention::Denial) => self.denials.add(Evidence::from_event(event)),
             _ => {}
         }
         self.has_replied |= event.actor == Actor::Agent && event.kinds.has(Kind::AssistantMsg);
     }
 
-    pub(super) fn end(self) -> Vec<Signal> {
-        let told = [
-            self.corrections.told(SignalKind::HumanCorrection, |count| {
-                times(count, "a human corrected the agent")
+    pub(super) fn finish(self) -> Vec<Signal> {
+        let signals = [
+            self.corrections.into_signal(SignalKind::HumanCorrection, |count| {
+                count_times(count, "the user corrected the agent")
             }),
-            self.interruptions.told(SignalKind::Interruption, |count| {
-                times(count, "a human stopped the agent")
+            self.interruptions.into_signal(SignalKind::Interruption, |count| {
+                count_times(count, "the user interrupted the agent")
             }),
-            self.denials
-                .told(SignalKind::Denial, |count| times(count, "a human refused a tool call")),
+            self.denials.into_signal(SignalKind::Denial, |count| {
+                count_times(count, "the user denied a tool call")
+            }),
         ];
-        told.into_iter().flatten().collect()
+        signals.into_iter().flatten().collect()
     }
 }
 
-/// The ways in which a human steps in.
+/// The kinds of interventions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Intervention {
     Interrupt,
@@ -83,11 +85,11 @@ pub(crate) enum Intervention {
     Rewind,
 }
 
-/// How a human steps in by an event, if it does. Denied calls are steps of their own.
-pub(crate) fn intervention(event: &SessionEvent) -> Option<Intervention> {
-    match mark(event) {
-        Some(Mark::Interrupt) => Some(Intervention::Interrupt),
-        Some(Mark::Rewind) => Some(Intervention::Rewind),
+/// Returns how a human intervenes with an event, or `None`. Denied calls are steps and are counted there.
+pub(crate) fn find_intervention(event: &SessionEvent) -> Option<Intervention> {
+    match classify_event(event) {
+        Some(TurnMark::Interrupt) => Some(Intervention::Interrupt),
+        Some(TurnMark::Rewind) => Some(Intervention::Rewind),
         _ if !event.kinds.has(Kind::HumanIntervention) => None,
         _ if event.trigger => Some(Intervention::Steering),
         _ if event.summary.starts_with("refused") => Some(Intervention::Denial),
@@ -96,11 +98,11 @@ pub(crate) fn intervention(event: &SessionEvent) -> Option<Intervention> {
 }
 
 impl Interventions {
-    /// Counts a step.
-    pub(crate) fn see(&mut self, step: Step<'_>) {
+    /// Counts the intervention of a step, if it is one.
+    pub(crate) fn add_step(&mut self, step: Step<'_>) {
         let found = match step {
-            Step::Ran(ran) => (ran.end == End::Denied).then_some(Intervention::Denial),
-            Step::Event(event) => intervention(event),
+            Step::Call(call) => (call.end == CallStatus::Denied).then_some(Intervention::Denial),
+            Step::Event(event) => find_intervention(event),
         };
         match found {
             Some(Intervention::Interrupt) => self.interrupts += 1,

@@ -1,57 +1,57 @@
-//! Retry storms: the same thing tried again and again after it failed, by the agent or by its connection.
+//! Retry storms: the agent or its connection repeats a failed attempt many times.
 
 use transcript::{Kind, SessionEvent};
 
-use super::{Seen, Signal, SignalKind};
+use super::{Occurrences, Signal, SignalKind};
 use crate::digest::Step;
 use crate::outcome::Evidence;
 
-/// So many retries of one tool in one turn, or of the API in a row, are a storm.
+/// Minimum number of retries of one tool in one turn, or of API requests in a row.
 const STORM_MIN: u64 = 3;
 
-/// Retries of what is tried now, and the storms so far.
+/// The current series of retries, and the storms so far.
 #[derive(Debug, Default)]
-pub(super) struct Retries {
-    now: Seen,
-    of: Option<(Option<u32>, Box<str>)>,
-    storms: Seen,
+pub(super) struct RetrySignals {
+    current: Occurrences,
+    attempt: Option<(Option<u32>, Box<str>)>,
+    storms: Occurrences,
     longest: u64,
 }
 
-impl Retries {
-    pub(super) fn see(&mut self, step: Step<'_>) {
+impl RetrySignals {
+    pub(super) fn add_step(&mut self, step: Step<'_>) {
         match step {
-            Step::Ran(ran) if ran.is_retry => self.retry((ran.turn, ran.tool.clone()), Evidence::of_ran(ran)),
-            Step::Event(event) if is_api_retry(event) => self.retry((None, "API".into()), Evidence::of_event(event)),
-            Step::Event(event) if event.trigger => self.over(),
+            Step::Call(call) if call.is_retry => self.retry((call.turn, call.tool.clone()), Evidence::from_call(call)),
+            Step::Event(event) if is_api_retry(event) => self.retry((None, "API".into()), Evidence::from_event(event)),
+            Step::Event(event) if event.trigger => self.finish_series(),
             _ => {}
         }
     }
 
-    fn retry(&mut self, of: (Option<u32>, Box<str>), evidence: Evidence) {
-        if self.of.as_ref() != Some(&of) {
-            self.over();
-            self.of = Some(of);
+    fn retry(&mut self, attempt: (Option<u32>, Box<str>), evidence: Evidence) {
+        if self.attempt.as_ref() != Some(&attempt) {
+            self.finish_series();
+            self.attempt = Some(attempt);
         }
-        self.now.add(evidence);
+        self.current.add(evidence);
     }
 
-    fn over(&mut self) {
-        let now = std::mem::take(&mut self.now);
-        self.of = None;
-        if now.count >= STORM_MIN {
-            self.longest = self.longest.max(now.count);
-            self.storms.evidence.extend(now.evidence.into_iter().take(1));
+    fn finish_series(&mut self) {
+        let current = std::mem::take(&mut self.current);
+        self.attempt = None;
+        if current.count >= STORM_MIN {
+            self.longest = self.longest.max(current.count);
+            self.storms.evidence.extend(current.evidence.into_iter().take(1));
             self.storms.count += 1;
         }
     }
 
-    pub(super) fn end(mut self) -> Option<Signal> {
-        self.over();
+    pub(super) fn finish(mut self) -> Option<Signal> {
+        self.finish_series();
         self.storms.evidence.truncate(crate::outcome::EVIDENCE_MAX);
         let longest = self.longest;
-        self.storms.told(SignalKind::RetryStorm, |_| {
-            format!("tried the same thing up to {longest} times more after it failed")
+        self.storms.into_signal(SignalKind::RetryStorm, |_| {
+            format!("retried a failed call up to {longest} times")
         })
     }
 }

@@ -1,37 +1,39 @@
-//! What test runs tell over a session: left failing, passed at once, or mended.
+//! Test runs: left failing, passed without any failure, or fixed.
 
 use transcript::Outcome;
 
-use super::{Signal, SignalKind, times};
-use crate::digest::{End, Findings, Step};
-use crate::outcome::{Evidence, Judgement, passed};
+use super::{Signal, SignalKind, count_times};
+use crate::digest::{CallStatus, Findings, Step};
+use crate::outcome::{Evidence, Judgement, test_passed};
 
 /// The test runs of a session.
 #[derive(Debug, Default)]
-pub(super) struct Tests {
+pub(super) struct TestSignals {
     failed: u64,
     passed: u64,
     first_failed: Option<Evidence>,
     last: Option<(Evidence, bool)>,
 }
 
-impl Tests {
-    pub(super) fn see(&mut self, step: Step<'_>, findings: &Findings) {
-        let Step::Ran(ran) = step else { return };
-        if !ran.is_test || matches!(ran.end, End::Denied | End::Stopped) {
+impl TestSignals {
+    pub(super) fn add_step(&mut self, step: Step<'_>, findings: &Findings) {
+        let Step::Call(call) = step else { return };
+        if !call.is_test || matches!(call.end, CallStatus::Denied | CallStatus::Stopped) {
             return;
         }
-        let Some(passed) = passed(ran, findings) else { return };
+        let Some(passed) = test_passed(call, findings) else {
+            return;
+        };
         if passed {
             self.passed += 1;
         } else {
             self.failed += 1;
-            self.first_failed.get_or_insert_with(|| Evidence::of_ran(ran));
+            self.first_failed.get_or_insert_with(|| Evidence::from_call(call));
         }
-        self.last = Some((Evidence::of_ran(ran), passed));
+        self.last = Some((Evidence::from_call(call), passed));
     }
 
-    pub(super) fn end(self, judgement: &Judgement, is_untroubled: bool) -> Option<Signal> {
+    pub(super) fn finish(self, judgement: &Judgement, is_untroubled: bool) -> Option<Signal> {
         let (last, passed) = self.last?;
         let signal = |signal, count, text: String, evidence| Signal {
             signal,
@@ -45,11 +47,14 @@ impl Tests {
                 Some(signal(SignalKind::FailingTestsLeft, 1, text, vec![last]))
             }
             (true, Some(first)) => {
-                let text = format!("{} and passed in the last run", times(self.failed, "tests failed"));
+                let text = format!(
+                    "{} and passed in the last run",
+                    count_times(self.failed, "tests failed")
+                );
                 Some(signal(SignalKind::Recovery, self.failed, text, vec![first, last]))
             }
             (true, None) if is_untroubled && judgement.outcome == Outcome::Success => {
-                let text = "no error, nobody stepped in, tests passed".to_owned();
+                let text = "no errors, no interventions, tests passed".to_owned();
                 Some(signal(SignalKind::CleanPass, self.passed, text, vec![last]))
             }
             (true, None) => None,

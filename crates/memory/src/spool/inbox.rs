@@ -11,14 +11,14 @@ use std::path::{Path, PathBuf};
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::{ASIDE, FOLDER, Note, NoteFault, Waiting, count_lost, waiting};
+use super::{FOLDER, Note, NoteFault, UNFINISHED_SUFFIX, Waiting, count_lost, waiting};
 use crate::sources;
 use crate::store::{Fact, Patience, Store, StoreError};
-use crate::sweep::{Report, Sweep, told};
+use crate::sweep::{Report, Sweep, describe_sweep};
 
 /// How long another process may still be writing a note.
 const WRITING_FOR: SignedDuration = SignedDuration::from_hours(1);
-/// How long a note waits if its log cannot be read. The log itself is not given up then: every whole sweep tries it again.
+/// How long a note waits if its log cannot be read. After that every full sweep still tries to read the log.
 const RETRY_FOR: SignedDuration = SignedDuration::from_hours(24);
 
 /// The notes that were waiting before a sweep read any log.
@@ -45,7 +45,7 @@ impl NoteInbox {
 
     /// Writes the settled notes as facts and removes their files. `walked` maps the logs that the sweep visited to their
     /// sessions.
-    pub(crate) fn take_in(
+    pub(crate) fn store_notes(
         &self,
         sweep: &Sweep<'_>,
         patience: Patience<'_>,
@@ -71,7 +71,7 @@ impl NoteInbox {
                 Ok(note) if is_forgotten(note) || coverage.is_ignored(note) => true,
                 Ok(note) => {
                     let is_settled = coverage.is_settled(note) || coverage.is_given_up(note.at);
-                    facts.extend(is_settled.then(|| fact(&one.name, note)));
+                    facts.extend(is_settled.then(|| make_fact(&one.name, note)));
                     is_settled
                 }
                 Err(NoteFault::Damaged) => true,
@@ -107,7 +107,7 @@ impl SweepCoverage<'_> {
         note.log.as_deref().is_some_and(|log| (self.sweep.is_ignored)(log))
     }
 
-    /// Whether nothing is left to read of what a note is about.
+    /// Returns `true` if nothing is left to read of what a note is about.
     fn is_settled(&self, note: &Note) -> bool {
         match note.log {
             Some(_) => note.logs().all(|log| self.is_log_settled(log)),
@@ -115,7 +115,7 @@ impl SweepCoverage<'_> {
         }
     }
 
-    /// The log of a session may be anywhere below its agent's roots if the hook could not name it.
+    /// Returns `true` if the sweep visited all roots of the agent, because the hook could not name the log.
     fn is_session_settled(&self, note: &Note) -> bool {
         let has_root = self.sweep.roots.iter().any(|root| root.agent == note.agent);
         let is_walked = self.sweep.only.is_none() && (has_root || !self.sweep.leaves_out_roots);
@@ -152,8 +152,8 @@ impl SweepCoverage<'_> {
         })
     }
 
-    /// Whether a note from `at` has waited long enough for a log or a file that cannot be read. Only a sweep over all roots knows that it
-    /// cannot.
+    /// Returns `true` if a note from `at` has waited long enough for a log or a file that cannot be read. Only a sweep
+    /// over all roots can tell.
     fn is_given_up(&self, at: Timestamp) -> bool {
         let is_whole = self.sweep.only.is_none() && !self.sweep.leaves_out_roots;
         is_whole && self.sweep.now.duration_since(at).abs() > RETRY_FOR
@@ -181,7 +181,7 @@ fn write_facts(
             facts: added,
             ..report.clone()
         };
-        Ok((added, told(&after, 0, &report.let_go)))
+        Ok((added, describe_sweep(&after, 0, &report.let_go)))
     })
 }
 
@@ -190,7 +190,7 @@ fn remove_half_written(directory: &Path, now: Timestamp) {
     let entries = fs::read_dir(directory.join(FOLDER)).into_iter().flatten().flatten();
     for entry in entries {
         let name = entry.file_name().to_string_lossy().into_owned();
-        let is_half = name.ends_with(ASIDE) || name.starts_with("lost.");
+        let is_half = name.ends_with(UNFINISHED_SUFFIX) || name.starts_with("lost.");
         if is_half && written_at(&entry.path()).is_some_and(|at| now.duration_since(at) > WRITING_FOR) {
             _ = fs::remove_file(entry.path());
         }
@@ -203,7 +203,7 @@ fn written_at(path: &Path) -> Option<Timestamp> {
 }
 
 /// Returns the fact that a note reports. The log itself shows that a turn ended, so only the newest of those is kept.
-fn fact(name: &str, note: &Note) -> Fact {
+fn make_fact(name: &str, note: &Note) -> Fact {
     let is_frequent = matches!(note.event.as_str(), "stop" | "subagent_stop");
     Fact {
         session_uid: note.session_uid(),

@@ -1,7 +1,7 @@
-//! How a log is known again: by the first and the last bytes that were read of it.
+//! Recognises a log by the first and the last bytes that were read from it.
 //!
-//! They are taken from the very bytes that were read, never from the file afterwards: it may be another one
-//! by then.
+//! The hashes are computed from the very bytes that were read, never from the file afterwards, because the path may
+//! name another file by then.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -11,28 +11,28 @@ use crate::files;
 use crate::logs;
 use crate::store::Cursor;
 
-/// How much is remembered at either end.
+/// Number of bytes hashed at either end.
 const END_BYTES: usize = 4 << 10;
-/// So much of the end is held: it is not moved for every line.
+/// The buffer of the tail may grow to this size before it is cut, so that its bytes are not moved for every line.
 const TAIL_BYTES_MAX: usize = 4 * END_BYTES;
 
-/// The first and the last bytes of what was read.
+/// The first and the last bytes that were read.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Ends {
     head: Vec<u8>,
-    /// They are its own last bytes: what is before them goes from time to time.
+    /// Ends with the last [`END_BYTES`] bytes. Older bytes before them are removed from time to time.
     tail: Vec<u8>,
 }
 
 impl Ends {
-    /// Of a file that was read whole.
+    /// Returns the ends of a file that was read completely.
     pub(super) fn of(bytes: &[u8]) -> Self {
         let mut ends = Self::default();
         ends.push(bytes);
         ends
     }
 
-    /// Takes the next bytes.
+    /// Adds the next bytes of the file.
     pub(super) fn push(&mut self, bytes: &[u8]) {
         let missing = END_BYTES - self.head.len();
         self.head.extend_from_slice(&bytes[..bytes.len().min(missing)]);
@@ -47,8 +47,8 @@ impl Ends {
         self.tail.extend_from_slice(last);
     }
 
-    /// Takes a line that was too long to hold: its hash stands for it. A log that ends or begins with such a
-    /// line is not known again, and read anew when it grows.
+    /// Adds the hash of a line that was too long to hold in memory. If a log starts or ends with such a line, its ends
+    /// do not match later, so it is read again from the beginning when it grows.
     pub(super) fn push_hash(&mut self, hash: &blake3::Hash) {
         self.push(hash.as_bytes());
     }
@@ -63,26 +63,27 @@ impl Ends {
     }
 }
 
-/// The hashes of both ends of the first `read_to` bytes of a file.
+/// Returns the hashes of both ends of the first `read_to` bytes of a file.
 pub(crate) fn hashes(path: &Path, read_to: u64) -> io::Result<([u8; 32], [u8; 32])> {
-    let (ends, _) = plain(files::open(path)?.0, read_to)?;
+    let (ends, _) = read_ends(files::open(path)?.0, read_to)?;
     Ok((ends.head_hash(), ends.tail_hash()))
 }
 
-/// Whether so many bytes have a head that does not change when more are read.
+/// Returns `true` if the hash of the head does not change when more than `read_to` bytes are read.
 pub(crate) fn is_whole_head(read_to: u64) -> bool {
     read_to >= END_BYTES as u64
 }
 
-/// What a look at the ends of a file told.
+/// The result of comparing the ends of a file with a cursor.
 pub(crate) struct Look {
-    /// Of the file, where it begins with what was read up to the cursor.
+    /// The ends of the file, or `None` if it does not begin with the bytes that were read up to the cursor.
     pub(crate) ends: Option<Ends>,
-    /// Bytes that were read for it.
+    /// Bytes that were read for the comparison.
     pub(super) bytes: u64,
 }
 
-/// Looks whether a file begins with what was read up to the cursor. Its name is only asked how it is packed.
+/// Checks if a file begins with the bytes that were read up to the cursor. The path only decides how the file is
+/// decompressed.
 pub(crate) fn look(path: &Path, file: &File, cursor: &Cursor) -> io::Result<Look> {
     let mut file = file.try_clone()?;
     let metadata = file.metadata()?;
@@ -94,15 +95,16 @@ pub(crate) fn look(path: &Path, file: &File, cursor: &Cursor) -> io::Result<Look
     if cursor.ends_mid_line && !is_packed && metadata.len() > cursor.read_to {
         file.seek(SeekFrom::Start(cursor.read_to))?;
         let mut byte = [0];
+        // The unterminated line has grown, so what was read of it was not a line.
         if file.read(&mut byte)? == 1 && byte[0] != b'\n' {
             return differs(1);
         }
     }
     file.seek(SeekFrom::Start(0))?;
     let (ends, bytes) = if is_packed {
-        (packed(path, file, cursor.read_to)?, cursor.read_to)
+        (read_compressed_ends(path, file, cursor.read_to)?, cursor.read_to)
     } else {
-        plain(file, cursor.read_to)?
+        read_ends(file, cursor.read_to)?
     };
     let fits = (ends.head_hash(), ends.tail_hash()) == (cursor.head_hash, cursor.tail_hash);
     Ok(Look {
@@ -111,7 +113,8 @@ pub(crate) fn look(path: &Path, file: &File, cursor: &Cursor) -> io::Result<Look
     })
 }
 
-fn plain(mut file: File, read_to: u64) -> io::Result<(Ends, u64)> {
+/// Returns the ends of the first `read_to` bytes of an uncompressed file, and how many bytes were read for that.
+fn read_ends(mut file: File, read_to: u64) -> io::Result<(Ends, u64)> {
     let mut ends = Ends::default();
     let end = END_BYTES as u64;
     file.by_ref().take(read_to.min(end)).read_to_end(&mut ends.head)?;
@@ -122,20 +125,20 @@ fn plain(mut file: File, read_to: u64) -> io::Result<(Ends, u64)> {
     Ok((ends, bytes))
 }
 
-/// Whether a file of `size` bytes is the beginning of a longer one, as far as its ends tell, and how many
-/// bytes were read to see it. Of a compressed one nothing is said.
+/// Returns `true` if the file `shorter`, which is `size` bytes long, has the same ends as the first `size` bytes of
+/// `longer`, and how many bytes were read for that. Compressed files are not compared and count as the same.
 pub(super) fn same_beginning(longer: &Path, shorter: &Path, size: u64) -> io::Result<(bool, u64)> {
     if logs::is_packed(longer) || logs::is_packed(shorter) {
         return Ok((true, 0));
     }
-    let (ours, read) = plain(files::open(longer)?.0, size)?;
-    let (theirs, more) = plain(files::open(shorter)?.0, size)?;
+    let (ours, read) = read_ends(files::open(longer)?.0, size)?;
+    let (theirs, more) = read_ends(files::open(shorter)?.0, size)?;
     let same = (ours.head_hash(), ours.tail_hash()) == (theirs.head_hash(), theirs.tail_hash());
     Ok((same, read + more))
 }
 
-/// Compressed bytes have to be gone through up to the place.
-fn packed(path: &Path, file: File, read_to: u64) -> io::Result<Ends> {
+/// Returns the ends of a compressed file, which has to be decompressed up to `read_to`.
+fn read_compressed_ends(path: &Path, file: File, read_to: u64) -> io::Result<Ends> {
     let mut source = logs::unpacked(path, file)?.take(read_to);
     let mut ends = Ends::default();
     let mut buffer = vec![0; 256 << 10];

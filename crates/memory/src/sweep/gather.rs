@@ -1,4 +1,4 @@
-//! Lines that are masked and read, gathered until they are worth a frame or a commit.
+//! Gathers masked and parsed lines until they fill a frame or a piece.
 
 use std::cell::RefCell;
 use std::io::{self, Read};
@@ -14,28 +14,30 @@ use crate::search::Marks;
 use crate::store::Tail;
 
 thread_local! {
-    /// Memory of lines that were handed over, for the next ones: fresh memory costs as much as copying them.
-    static IDLE: RefCell<Vec<Vec<u8>>> = const { RefCell::new(Vec::new()) };
+    /// Buffers of lines that were sent, kept for the next ones, because allocating fresh memory costs as much as
+    /// copying.
+    static FREE_BUFFERS: RefCell<Vec<Vec<u8>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Longer ones are not kept for the next lines, nor more of them.
-const IDLE_BYTES_MAX: usize = 2 * FRAME_BYTES;
-const IDLE_MAX: usize = 4;
+/// Limits on the kept buffers: larger ones are freed, and so are all above this number.
+const FREE_BYTES_MAX: usize = 2 * FRAME_BYTES;
+const FREE_BUFFERS_MAX: usize = 4;
 
-fn idle() -> Vec<u8> {
-    let idle = IDLE.with_borrow_mut(Vec::pop);
-    // It does not grow step by step: what nobody writes to costs nothing.
-    idle.unwrap_or_else(|| Vec::with_capacity(FRAME_BYTES + FRAME_BYTES / 8))
+/// Returns an empty buffer for the lines of a frame.
+fn take_buffer() -> Vec<u8> {
+    let buffer = FREE_BUFFERS.with_borrow_mut(Vec::pop);
+    // Reserves the full size at once to avoid reallocations. Pages that are never written cost nothing.
+    buffer.unwrap_or_else(|| Vec::with_capacity(FRAME_BYTES + FRAME_BYTES / 8))
 }
 
-/// Lines that are masked and read and not yet handed over.
+/// Lines that are masked and parsed but not sent yet.
 pub(super) struct Gathered {
     marking: Marking,
     pub(super) tail: Tail,
     pub(super) frames: Vec<Frame>,
-    /// Whether lines stay at hand when they are a frame.
+    /// True if the lines of a frame stay in memory, because the digest of the session is made from them.
     pub(super) stays_at_hand: bool,
-    at_hand: Vec<Tail>,
+    frames_in_memory: Vec<Tail>,
     pub(super) delta: Delta,
     pub(super) found: Vec<Hit>,
     pub(super) ends: Ends,
@@ -49,14 +51,14 @@ impl Gathered {
     pub(super) fn new(searched: Option<Searched>, mut tail: Tail, ends: Ends, lines: u64, read_to: u64) -> Self {
         if tail.bytes.is_empty() {
             tail.first_line = lines + 1;
-            tail.bytes = idle();
+            tail.bytes = take_buffer();
         }
         Self {
             marking: Marking::new(searched),
             tail,
             frames: Vec::new(),
             stays_at_hand: false,
-            at_hand: Vec::new(),
+            frames_in_memory: Vec::new(),
             delta: Delta::default(),
             found: Vec::new(),
             ends,
@@ -67,22 +69,24 @@ impl Gathered {
         }
     }
 
-    /// Reads the masked line that is kept next.
+    /// Parses the masked line that is kept next.
     pub(super) fn read(&mut self, state: &mut State, kind: PartKind, line: &Line<'_>) {
         match self.marking.next_line(&self.tail.bytes) {
-            Some(makers) => state.take_telling(kind, line, &mut self.delta, Some(&mut |text| makers.add(text))),
+            Some(marks_builder) => {
+                state.take_telling(kind, line, &mut self.delta, Some(&mut |text| marks_builder.add(text)))
+            }
             None => state.take(kind, line, &mut self.delta),
         }
     }
 
-    /// Keeps a masked line that was `raw_length` bytes long.
+    /// Keeps a masked line that was `raw_length` bytes long. Cuts a frame if the tail is long enough.
     pub(super) fn keep(&mut self, number: u64, masked: &[u8], raw_length: u64, terminated: bool) -> io::Result<()> {
         self.tail.bytes.extend_from_slice(masked);
         if terminated {
             self.tail.bytes.push(b'\n');
             self.ends.push(b"\n");
         }
-        self.marking.line_over(self.tail.bytes.len());
+        self.marking.note_line(self.tail.bytes.len());
         self.tail.lines += 1;
         self.lines = number;
         self.ends_mid_line = !terminated;
@@ -96,7 +100,7 @@ impl Gathered {
         }
     }
 
-    /// Makes a frame of the tail.
+    /// Makes a frame from the tail, if there is one.
     pub(super) fn cut_frame(&mut self) -> io::Result<()> {
         if !self.tail.bytes.is_empty() {
             let mut frame = packs::compress(self.tail.first_line, self.tail.lines, &self.tail.bytes)?;
@@ -106,36 +110,37 @@ impl Gathered {
             let next = Tail {
                 first_line: self.lines + 1,
                 lines: 0,
-                bytes: idle(),
+                bytes: take_buffer(),
             };
             let cut = std::mem::replace(&mut self.tail, next);
             if self.stays_at_hand {
-                self.at_hand.push(cut);
+                self.frames_in_memory.push(cut);
             } else {
-                lay_by(cut.bytes);
+                recycle_buffer(cut.bytes);
             }
         }
         Ok(())
     }
 
-    /// The lines that stayed at hand, and the tail: from which on, how many, and their bytes.
+    /// Returns the lines that are still in memory, frame by frame: the number of the first line, the number of lines,
+    /// and their bytes.
     pub(super) fn stretches(&self) -> impl Iterator<Item = (u64, u64, &[u8])> {
-        let all = self.at_hand.iter().chain([&self.tail]);
+        let all = self.frames_in_memory.iter().chain([&self.tail]);
         all.map(|lines| (lines.first_line, lines.lines, lines.bytes.as_slice()))
     }
 
-    /// What is kept beside what does not fill a frame yet.
+    /// Returns the search data of the lines that do not fill a frame yet.
     pub(super) fn tail_marks(&mut self) -> Marks {
         self.marking.marks(&self.tail.bytes)
     }
 
-    /// The last line had no break when it was read: says whether one came. What else comes is no new line.
+    /// Reads the line break that was missing when the last line was read. Returns `false` if it is still missing.
     pub(super) fn finish_line(&mut self, source: &mut dyn Read) -> io::Result<bool> {
         let mut byte = [0];
         if source.read(&mut byte)? == 0 {
             return Ok(false);
         }
-        // That the line did not go on was seen when the ends were compared.
+        // The cursor's ends were compared before, so the next byte can only be the line break.
         self.tail.bytes.push(b'\n');
         self.ends.push(b"\n");
         self.read_to += 1;
@@ -144,20 +149,22 @@ impl Gathered {
     }
 }
 
-/// Keeps memory for the next lines.
-fn lay_by(mut bytes: Vec<u8>) {
+/// Keeps a buffer for the next lines, unless it is too large or there are enough.
+fn recycle_buffer(mut bytes: Vec<u8>) {
     bytes.clear();
-    IDLE.with_borrow_mut(|idle| {
-        if bytes.capacity() <= IDLE_BYTES_MAX && idle.len() < IDLE_MAX {
-            idle.push(bytes);
+    FREE_BUFFERS.with_borrow_mut(|free| {
+        if bytes.capacity() <= FREE_BYTES_MAX && free.len() < FREE_BUFFERS_MAX {
+            free.push(bytes);
         }
     });
 }
 
 impl Drop for Gathered {
     fn drop(&mut self) {
-        let cut = std::mem::take(&mut self.at_hand);
+        let cut = std::mem::take(&mut self.frames_in_memory);
         let tail = std::mem::take(&mut self.tail);
-        cut.into_iter().chain([tail]).for_each(|lines| lay_by(lines.bytes));
+        cut.into_iter()
+            .chain([tail])
+            .for_each(|lines| recycle_buffer(lines.bytes));
     }
 }

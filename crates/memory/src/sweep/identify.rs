@@ -1,4 +1,5 @@
-//! Which session a log belongs to, as its first lines name it. Reads a bounded head of the log, and nothing of the store.
+//! Identifies the session that a log belongs to by its first lines. Reads a bounded head of the log and never the
+//! store.
 
 use std::io::Read;
 use std::path::Path;
@@ -11,20 +12,20 @@ use crate::files;
 use crate::logs;
 use crate::sources;
 
-/// How much of a log is read to identify its session, at first and at most.
+/// Bytes read to identify a session: at first, and at most.
 const FIRST_BYTES: u64 = 8 << 10;
 const HEAD_BYTES: u64 = 64 << 10;
 
-/// Returns the uid of the session that a log holds, as its first lines name it.
+/// Returns the uid of the session that the first lines of a log name.
 pub(crate) fn uid_of_log(agent: Agent, log: &Path) -> String {
     uid_of(agent, &sources::source_of(agent, log)).0
 }
 
-/// Returns the uid that the head of a log names, and how many bytes of it were read. Most logs name it in their first lines.
+/// Returns the uid that the head of a log names, and how many bytes were read. Most logs name it in their first lines.
 pub(super) fn uid_of(agent: Agent, source: &Source) -> (String, u64) {
     let path = log_of(source);
     let mut rest = files::open(&path).and_then(|(file, _)| logs::unpacked(&path, file));
-    // Room at once: what is read into none is read by bits.
+    // Reserves memory up front, because `read_to_end` reads into an empty vector in small steps.
     let mut head = Vec::with_capacity(FIRST_BYTES as usize);
     let mut read = |head: &mut Vec<u8>, most: u64| {
         if let Ok(rest) = &mut rest {
@@ -32,7 +33,7 @@ pub(super) fn uid_of(agent: Agent, source: &Source) -> (String, u64) {
         }
     };
     read(&mut head, FIRST_BYTES);
-    // Half a line may name another session than the whole of it.
+    // At least one complete line is needed, because a truncated line could name another session.
     if head.contains(&b'\n')
         && let (uid, true) = uid_in(agent, source, &path, &head)
     {
@@ -42,7 +43,7 @@ pub(super) fn uid_of(agent: Agent, source: &Source) -> (String, u64) {
     (uid_in(agent, source, &path, &head).0, head.len() as u64)
 }
 
-/// Returns the uid that the head of a log names, and whether nothing behind it can change that.
+/// Returns the uid that the head of a log names, and `true` if later lines cannot change it.
 fn uid_in(agent: Agent, source: &Source, path: &Path, head: &[u8]) -> (String, bool) {
     let mut state = State::new(agent, Origin::of(&path.to_string_lossy()));
     let mut delta = Delta::default();
@@ -60,6 +61,7 @@ fn uid_in(agent: Agent, source: &Source, path: &Path, head: &[u8]) -> (String, b
         }
     }
     state.close(&mut delta);
+    // The fallback is the id in the file name.
     let uid = delta.session.map_or_else(
         || format!("{}:{}", agent.as_str(), source.native_id),
         |session| session.session_uid.as_str().to_owned(),

@@ -1,5 +1,5 @@
-//! Codex's list of thread names: one file that tells of every session of a root. It is read once per sweep
-//! and only when it changed or a session has not seen it; each session keeps the lines about itself.
+//! Codex's list of thread names: one file that names the threads of every session of a root. A sweep reads it once, and
+//! only if it changed or if a session that is read has no lines of it yet. Each session stores the lines about itself.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -13,29 +13,33 @@ use crate::breaks;
 use crate::files;
 use crate::store::{Cursor, Stat, Store, StoreError};
 
-/// One index as it is now.
+/// The parsed content of one index file.
 #[derive(Default)]
-pub(super) struct Index {
+pub(super) struct ThreadNames {
     /// The lines about each session, by its native id.
     lines: HashMap<String, Vec<u8>>,
     pub(super) bytes: u64,
 }
 
 #[derive(Deserialize)]
-struct Named {
+struct ThreadNameLine {
     id: String,
 }
 
-/// Indexes that were read, with what they looked like.
+/// The index files that were read, and the metadata of those that changed.
 #[derive(Default)]
-pub(super) struct Indexes {
-    read: BTreeMap<PathBuf, Index>,
+pub(super) struct ThreadNameFiles {
+    read: BTreeMap<PathBuf, ThreadNames>,
     pub(super) stats: Vec<(String, Stat)>,
 }
 
-impl Indexes {
-    /// Gives each Codex session the lines about it. Says of each whether they are new to it.
-    pub(super) fn tell(&mut self, jobs: &mut [(Job, bool)], store: Option<&Store>) -> Result<(), StoreError> {
+impl ThreadNameFiles {
+    /// Adds to each Codex job the lines about its session if they are new to it, and then marks the job as changed.
+    pub(super) fn add_lines_to_jobs(
+        &mut self,
+        jobs: &mut [(Job, bool)],
+        store: Option<&Store>,
+    ) -> Result<(), StoreError> {
         let mut changed: HashMap<PathBuf, bool> = HashMap::new();
         for (job, is_changed) in jobs {
             let part = job.source.parts.iter().find(|part| part.kind == PartKind::Index);
@@ -44,15 +48,15 @@ impl Indexes {
             };
             let file_changed = match changed.get(&path) {
                 Some(known) => *known,
-                None => *changed.entry(path.clone()).or_insert(self.note(&path, store)?),
+                None => *changed.entry(path.clone()).or_insert(self.check_changed(&path, store)?),
             };
             let known = job.cursors.get(PartKind::Index.as_str());
-            // Only a session that is read anyway asks an index that did not change.
+            // An unchanged index is only needed by a session that is read anyway and has no lines of it yet.
             if !file_changed && (known.is_some() || !*is_changed) {
                 continue;
             }
             let lines = self
-                .of(&path)
+                .load(&path)
                 .lines
                 .get(&job.source.native_id)
                 .cloned()
@@ -66,8 +70,8 @@ impl Indexes {
         Ok(())
     }
 
-    /// Whether a file changed since it was last read; if so, what it is like now is noted.
-    fn note(&mut self, path: &Path, store: Option<&Store>) -> Result<bool, StoreError> {
+    /// Returns `true` if the file changed since it was last read, and then remembers its metadata.
+    fn check_changed(&mut self, path: &Path, store: Option<&Store>) -> Result<bool, StoreError> {
         let Ok(now) = std::fs::metadata(path).map(|metadata| stat(&metadata)) else {
             return Ok(false);
         };
@@ -80,17 +84,17 @@ impl Indexes {
         Ok(is_changed)
     }
 
-    /// Reads an index, once.
-    fn of(&mut self, path: &Path) -> &Index {
+    /// Returns the parsed index. Reads the file on the first call only.
+    fn load(&mut self, path: &Path) -> &ThreadNames {
         self.read.entry(path.to_owned()).or_insert_with(|| {
             let tree = path.parent().unwrap_or(path);
             let bytes = files::read_companion(tree, path).unwrap_or_default();
-            let mut index = Index {
+            let mut index = ThreadNames {
                 bytes: bytes.len() as u64,
-                ..Index::default()
+                ..ThreadNames::default()
             };
             for line in breaks::lines(&bytes) {
-                if let Ok(named) = serde_json::from_slice::<Named>(line) {
+                if let Ok(named) = serde_json::from_slice::<ThreadNameLine>(line) {
                     index.lines.entry(named.id).or_default().extend_from_slice(line);
                 }
             }
@@ -98,13 +102,14 @@ impl Indexes {
         })
     }
 
-    /// Bytes that were read of all indexes.
+    /// Returns the number of bytes read from all indexes.
     pub(super) fn bytes(&self) -> u64 {
         self.read.values().map(|index| index.bytes).sum()
     }
 }
 
-/// How far a session knows its index: by the lines about it, not by the file, which belongs to all.
+/// Returns the cursor of a session in its index. It hashes the lines about the session instead of the file, because the
+/// file changes with every other session.
 pub(super) fn cursor(session_uid: &str, path: &Path, root: &str, lines: &[u8]) -> Cursor {
     let hash = *blake3::hash(lines).as_bytes();
     Cursor {

@@ -1,5 +1,5 @@
-//! The marks beside lines, made of texts that are told while the lines are read: so no line is parsed once more for them.
-//! What was not told is read again, and gives the same marks.
+//! Builds the search data of lines from the texts that the reader finds while it parses them, so that no line is parsed
+//! twice. If the reader did not pass on the texts of a line, the line is parsed again, with the same result.
 
 use std::cell::RefCell;
 
@@ -8,22 +8,22 @@ use crate::search::{Marks, Vocabulary, each_text, filter::Builder};
 
 thread_local! {
     /// Two megabytes that all frames of a worker share.
-    static IDLE: RefCell<Option<Box<Makers>>> = const { RefCell::new(None) };
+    static FREE_BUILDER: RefCell<Option<Box<MarksBuilder>>> = const { RefCell::new(None) };
 }
 
-/// What is kept beside some lines; nothing where the part is not searched.
+/// Returns the search data of some lines, which is empty if the part is not searched.
 pub(crate) fn marks_of(searched: Option<Searched>, lines: &[u8]) -> Marks {
     Marking::new(searched).marks(lines)
 }
 
-/// What makes marks of texts.
+/// Builds a filter and a vocabulary from texts.
 #[derive(Default)]
-pub(super) struct Makers {
+pub(super) struct MarksBuilder {
     builder: Builder,
     words: Option<Vocabulary>,
 }
 
-impl Makers {
+impl MarksBuilder {
     pub(super) fn add(&mut self, text: &str) {
         self.builder.add(text);
         if let Some(words) = &mut self.words {
@@ -32,77 +32,79 @@ impl Makers {
     }
 }
 
-/// The marks of the lines of one part, frame by frame.
+/// Builds the search data of the lines of one part, frame by frame.
 pub(super) struct Marking {
     searched: Option<Searched>,
-    /// Taken for the first text.
-    makers: Option<Box<Makers>>,
-    /// Of how many bytes of the lines the texts were told.
+    /// `None` before the first text, because many parts are never searched.
+    marks_builder: Option<Box<MarksBuilder>>,
+    /// The length of the lines whose texts were added.
     bytes: usize,
-    /// Whether the texts of the next line are told.
-    is_told: bool,
+    /// True if the reader passes on the texts of the next line.
+    expects_texts: bool,
 }
 
 impl Marking {
     pub(super) fn new(searched: Option<Searched>) -> Self {
         Self {
             searched,
-            makers: None,
+            marks_builder: None,
             bytes: 0,
-            is_told: false,
+            expects_texts: false,
         }
     }
 
-    /// Whom the texts of the line are told that comes behind these; nobody where the part is not searched.
-    pub(super) fn next_line(&mut self, lines: &[u8]) -> Option<&mut Makers> {
-        self.catch_up(lines);
-        self.is_told = self.searched.is_some();
-        self.makers.as_deref_mut()
+    /// Returns the builder that receives the texts of the next line, or `None` if the part is not searched. `lines` are
+    /// the lines before it.
+    pub(super) fn next_line(&mut self, lines: &[u8]) -> Option<&mut MarksBuilder> {
+        self.parse_skipped_lines(lines);
+        self.expects_texts = self.searched.is_some();
+        self.marks_builder.as_deref_mut()
     }
 
-    /// The line was kept: the lines have so many bytes now.
-    pub(super) fn line_over(&mut self, bytes: usize) {
-        if std::mem::take(&mut self.is_told) {
+    /// Notes that the line was added: all lines together are now `bytes` long.
+    pub(super) fn note_line(&mut self, bytes: usize) {
+        if std::mem::take(&mut self.expects_texts) {
             self.bytes = bytes;
         }
     }
 
-    /// What is kept beside the lines.
+    /// Returns the search data of the lines.
     pub(super) fn marks(&mut self, lines: &[u8]) -> Marks {
         if lines.is_empty() {
             return Marks::default();
         }
-        self.catch_up(lines);
-        let Some(makers) = &self.makers else {
+        self.parse_skipped_lines(lines);
+        let Some(marks_builder) = &self.marks_builder else {
             return Marks::default();
         };
         Marks {
-            filter: makers.builder.filter(),
-            words: makers.words.as_ref().map(Vocabulary::text),
+            filter: marks_builder.builder.filter(),
+            words: marks_builder.words.as_ref().map(Vocabulary::text),
         }
     }
 
-    /// The lines are a frame, and others begin.
+    /// Starts the next frame with empty search data.
     pub(super) fn clear(&mut self) {
-        if let Some(makers) = &mut self.makers {
-            makers.builder.clear();
-            makers.words.iter_mut().for_each(Vocabulary::clear);
+        if let Some(marks_builder) = &mut self.marks_builder {
+            marks_builder.builder.clear();
+            marks_builder.words.iter_mut().for_each(Vocabulary::clear);
         }
-        (self.bytes, self.is_told) = (0, false);
+        (self.bytes, self.expects_texts) = (0, false);
     }
 
-    /// Reads what was not told.
-    fn catch_up(&mut self, lines: &[u8]) {
+    /// Parses the lines whose texts the reader did not pass on.
+    fn parse_skipped_lines(&mut self, lines: &[u8]) {
         let Some(Searched { form, with_words }) = self.searched else {
             return;
         };
-        let makers = self.makers.get_or_insert_with(|| {
-            let mut makers = IDLE.take().unwrap_or_default();
-            makers.words = with_words.then(Vocabulary::default);
-            makers
+        let marks_builder = self.marks_builder.get_or_insert_with(|| {
+            // Whether words are indexed depends on the store, so an idle builder may have the other setting.
+            let mut marks_builder = FREE_BUILDER.take().unwrap_or_default();
+            marks_builder.words = with_words.then(Vocabulary::default);
+            marks_builder
         });
         if self.bytes < lines.len() {
-            each_text(form, &lines[self.bytes..], &mut |text| makers.add(text));
+            each_text(form, &lines[self.bytes..], &mut |text| marks_builder.add(text));
             self.bytes = lines.len();
         }
     }
@@ -111,8 +113,8 @@ impl Marking {
 impl Drop for Marking {
     fn drop(&mut self) {
         self.clear();
-        if let Some(makers) = self.makers.take() {
-            IDLE.set(Some(makers));
+        if let Some(marks_builder) = self.marks_builder.take() {
+            FREE_BUILDER.set(Some(marks_builder));
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Which sessions changed since they were last read. Only names and stats are asked; a log whose place does
-//! not tell its session is looked into at its head.
+//! Finds the sessions that changed since they were last read. This needs only names and metadata of files, unless a log
+//! is new: its first lines are then read because they name the session.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::Metadata;
@@ -11,8 +11,8 @@ use transcript::{Agent, PartKind, Source};
 
 use super::ends;
 use super::identify::uid_of;
-use super::index::Indexes;
-use super::refresh::Stale;
+use super::index::ThreadNameFiles;
+use super::refresh::StaleSession;
 use super::{Report, Sweep, path_text};
 use crate::files;
 use crate::logs;
@@ -20,50 +20,51 @@ use crate::sources::{self, Found, Unread};
 use crate::store::{Cursor, Stat, Store, StoreError};
 use crate::threads::on_threads;
 
-/// A session is quiet when nobody wrote to it for so long: its tail becomes a frame.
+/// A session is quiet if its log was not written for this long: its tail then becomes a frame.
 const QUIET_MINUTES: i64 = 10;
-/// More bytes than this behind the last line that was read are not one unfinished line.
+/// If at least this many bytes follow the last line that was read, they are not a single unfinished line.
 const UNFINISHED_BYTES_MAX: u64 = 64 << 10;
 
-/// A session that has something new.
+/// A session with work to do.
 pub(super) struct Job {
     pub(super) agent: Agent,
     pub(super) uid: String,
-    /// Whether the store has the session already.
+    /// True if the store has the session.
     pub(super) is_known: bool,
-    /// Whether its raw text was let go.
+    /// True if the raw text of the session was evicted.
     pub(super) is_let_go: bool,
-    /// Whether another machine read as much of it or more: here is a copy, which is only remembered.
+    /// True if another machine has read as much of the session or more. The log here is a copy, and only its cursor is
+    /// stored.
     pub(super) is_copy: bool,
-    /// Whether there may be lines that were never read. Otherwise only the kept lines are packed, or a copy is remembered.
+    /// True if there may be unread lines. Otherwise stored lines are only packed, or a copy is only noted.
     pub(super) has_unread: bool,
-    /// The copy of the session that is read: the longest.
+    /// The copy of the session that is read: the longest one.
     pub(super) source: Source,
     pub(super) root: String,
-    /// Other copies, which are only remembered, each with whether it is new to us.
+    /// Other copies, whose cursors are stored, each with `true` if it is new or changed.
     pub(super) copies: Vec<(PathBuf, Stat, bool)>,
-    /// How far each part was read, by its name.
+    /// The cursor of each part, by the name of the part.
     pub(super) cursors: HashMap<String, Cursor>,
-    /// The same as the store has it: of a part that moved it may know two places.
+    /// All cursors of the session in the store. If a part has moved, the store may have two cursors for it.
     pub(super) base: Vec<Cursor>,
-    /// What the list of thread names says of the session, where that is new.
+    /// The lines about the session in the list of thread names, if they are new.
     pub(super) index: Option<Vec<u8>>,
     pub(super) log_bytes: u64,
 }
 
-/// What is to be done, and what was found on the way.
+/// The work of a sweep, and what was found while planning it.
 pub(super) struct Plan {
     pub(super) jobs: Vec<Job>,
-    /// What has to be made anew from what is kept.
-    pub(super) stale: Vec<Stale>,
+    /// The sessions to rebuild from their stored lines.
+    pub(super) stale: Vec<StaleSession>,
     pub(super) indexes: Vec<(String, Stat)>,
-    /// The sessions of the logs that were visited, by path. Only logs that a waiting note names are listed.
+    /// The uids of visited logs, by path. Contains only the logs that a waiting note names.
     pub(super) walked: HashMap<PathBuf, String>,
     pub(super) report: Report,
 }
 
 /// One copy of a session.
-struct Copy {
+struct SessionCopy {
     agent: Agent,
     source: Source,
     root: String,
@@ -71,11 +72,11 @@ struct Copy {
     is_changed: bool,
 }
 
-/// Said of a log that begins otherwise than another machine's of the same session.
-const APART: &str = "another machine's log of this session begins differently, and that one is kept";
+/// The reason given if another machine's log of the same session has a different beginning.
+const DIFFERENT_LOG: &str = "another machine's log of this session begins differently, and that one is kept";
 
 impl Job {
-    /// About how much there is to read.
+    /// Returns about how many bytes are unread. A log that is shorter than before is read from its beginning.
     pub(super) fn bytes_to_read(&self) -> u64 {
         let log = self.cursors.get(PartKind::Log.as_str());
         let read = log.map_or(0, |cursor| cursor.read_to);
@@ -95,13 +96,13 @@ impl Job {
 }
 
 impl Plan {
-    /// All sessions there is something to do for.
+    /// Returns the uids of all sessions with work to do.
     pub(super) fn uids(&self) -> impl Iterator<Item = &str> {
         let jobs = self.jobs.iter().map(|job| job.uid.as_str());
         jobs.chain(self.stale.iter().map(|stale| stale.uid.as_str()))
     }
 
-    /// Plans what to do with the logs that a walk found. `named` are the logs that waiting notes name.
+    /// Plans the work for the logs that a walk found. `named` are the logs that waiting notes name.
     pub(super) fn make(
         sweep: &Sweep<'_>,
         store: Option<&Store>,
@@ -110,11 +111,11 @@ impl Plan {
     ) -> Result<Self, StoreError> {
         let cursors = store.map_or(Ok(Vec::new()), |store| store.reads().cursors())?;
         let mut report = Report::default();
-        let sessions = find(sweep, &cursors, walked, &mut report);
-        let walked = logs_of(&sessions, named);
-        let mut of_session: HashMap<&str, Vec<&Cursor>> = HashMap::new();
+        let sessions = find_sessions(sweep, &cursors, walked, &mut report);
+        let walked = named_uids(&sessions, named);
+        let mut by_session: HashMap<&str, Vec<&Cursor>> = HashMap::new();
         for cursor in &cursors {
-            of_session.entry(&cursor.session_uid).or_default().push(cursor);
+            by_session.entry(&cursor.session_uid).or_default().push(cursor);
         }
         let tails: HashSet<(String, String)> = match store {
             Some(store) => store.reads().tails()?.into_iter().collect(),
@@ -124,26 +125,27 @@ impl Plan {
         let let_go = store.map_or(Ok(HashSet::new()), |store| store.reads().let_go())?;
         let mut jobs = Vec::new();
         for (uid, copies) in sessions {
-            // What was forgotten stays so, and so does what worked for it.
+            // A forgotten session is never read again, and neither are its subagents.
             let parent = uid.split_once('/').map_or(uid.as_str(), |(parent, _)| parent);
             if tombstones.contains(&uid) || tombstones.contains(parent) {
                 continue;
             }
             report.files_unchanged += copies.iter().filter(|copy| !copy.is_changed).count() as u64;
-            let known = of_session.get(uid.as_str()).map(Vec::as_slice).unwrap_or_default();
-            // A log that was emptied tells nothing new; what is kept of it stays.
+            let known = by_session.get(uid.as_str()).map(Vec::as_slice).unwrap_or_default();
+            // If a log was emptied, it has nothing new, and what is stored of it stays.
             if copies.iter().all(|copy| copy.stat.size == 0) && !known.is_empty() {
                 continue;
             }
             let is_changed = copies.iter().any(|copy| copy.is_changed);
-            let mut job = job(uid, copies, known);
+            let mut job = make_job(uid, copies, known);
             job.is_let_go = let_go.contains(&job.uid);
             let is_ripe = tails.contains(&(job.uid.clone(), log_kind(&job.source).as_str().to_owned()))
                 && job.is_quiet(sweep.now);
             job.is_copy = store.is_some_and(|store| job.is_read_elsewhere(store));
-            if is_changed && store.is_some_and(|store| job.is_apart(store)) {
-                report.unread.push(job.unread(APART));
-                // A shorter one is remembered as a copy; a longer one takes no place that it has no right to.
+            if is_changed && store.is_some_and(|store| job.differs_from_elsewhere(store)) {
+                report.unread.push(job.unread(DIFFERENT_LOG));
+                // A shorter log is noted as a copy. A longer one is ignored, because it must not replace the other
+                // machine's.
                 if !job.is_copy {
                     continue;
                 }
@@ -152,14 +154,16 @@ impl Plan {
             let is_due = is_changed || (is_ripe && !job.is_copy);
             jobs.push((job, is_due));
         }
-        let mut indexes = Indexes::default();
-        indexes.tell(&mut jobs, store)?;
+        let mut indexes = ThreadNameFiles::default();
+        // Before the jobs are filtered, because a new thread name alone makes a session due.
+        indexes.add_lines_to_jobs(&mut jobs, store)?;
         report.bytes_checked += indexes.bytes();
-        let jobs = in_order(jobs);
-        // Who looks at a few sessions alone leaves the rest, and what a shared file says of it, to a whole sweep.
+        let jobs = sort_due_jobs(jobs);
+        // A sweep of a few logs leaves stale sessions and the stats of shared files to a full sweep, because it would
+        // update them for some sessions only.
         let is_whole = sweep.only.is_none();
         let stale = if is_whole {
-            stale(sweep, store, &jobs)?
+            find_stale(sweep, store, &jobs)?
         } else {
             Vec::new()
         };
@@ -174,7 +178,7 @@ impl Plan {
 }
 
 /// Returns the jobs that are due. The oldest logs come first, because an agent deletes them first.
-fn in_order(jobs: Vec<(Job, bool)>) -> Vec<Job> {
+fn sort_due_jobs(jobs: Vec<(Job, bool)>) -> Vec<Job> {
     let mut jobs: Vec<Job> = jobs
         .into_iter()
         .filter(|(_, is_due)| *is_due)
@@ -188,16 +192,19 @@ fn in_order(jobs: Vec<(Job, bool)>) -> Vec<Job> {
 }
 
 impl Job {
+    /// Returns `true` if another machine has already stored every complete line of this log.
     fn is_read_elsewhere(&self, store: &Store) -> bool {
         let log = self.cursors.get(log_kind(&self.source).as_str());
         log.is_some_and(|cursor| {
-            let is_as_long = || self.log_bytes <= cursor.read_to || ends_in_one_line(&self.log(), cursor.read_to);
+            let is_as_long =
+                || self.log_bytes <= cursor.read_to || has_unfinished_line_only(&self.log(), cursor.read_to);
             store.reads().is_elsewhere(cursor) && is_as_long()
         })
     }
 
-    /// Whether another machine's log of this session is seen to begin differently.
-    fn is_apart(&self, store: &Store) -> bool {
+    /// Returns `true` if another machine's log of this session begins differently. If this cannot be checked, for
+    /// example because the log is compressed, returns `false`.
+    fn differs_from_elsewhere(&self, store: &Store) -> bool {
         let log = self.cursors.get(log_kind(&self.source).as_str());
         let other = log.filter(|cursor| store.reads().is_elsewhere(cursor) && !cursor.is_of_copy());
         let path = self.log();
@@ -219,8 +226,8 @@ impl Job {
     }
 }
 
-/// Whether no line ends behind a place: what stands there waits to be written to its end.
-fn ends_in_one_line(path: &Path, from: u64) -> bool {
+/// Returns `true` if no complete line follows `from`: the bytes there are a line that is still being written.
+fn has_unfinished_line_only(path: &Path, from: u64) -> bool {
     let mut rest = Vec::new();
     let read = files::open(path).and_then(|(mut file, _)| {
         file.seek(SeekFrom::Start(from))?;
@@ -229,7 +236,7 @@ fn ends_in_one_line(path: &Path, from: u64) -> bool {
     !logs::is_packed(path) && read.is_ok_and(|bytes| (bytes as u64) < UNFINISHED_BYTES_MAX) && !rest.contains(&b'\n')
 }
 
-/// Walks all roots, without a look into any log.
+/// Walks all roots without reading any log.
 pub(super) fn walk(sweep: &Sweep<'_>) -> Vec<Found> {
     let found = sweep.roots.iter().map(|root| match sweep.only {
         Some(only) => sources::find_named(root, only),
@@ -238,10 +245,15 @@ pub(super) fn walk(sweep: &Sweep<'_>) -> Vec<Found> {
     found.collect()
 }
 
-/// Every session under the roots, with all copies of it.
-fn find(sweep: &Sweep<'_>, cursors: &[Cursor], walked: Vec<Found>, report: &mut Report) -> BTreeMap<String, Vec<Copy>> {
+/// Finds every session below the roots, with all its copies.
+fn find_sessions(
+    sweep: &Sweep<'_>,
+    cursors: &[Cursor],
+    walked: Vec<Found>,
+    report: &mut Report,
+) -> BTreeMap<String, Vec<SessionCopy>> {
     let by_path: HashMap<&str, &Cursor> = cursors.iter().map(|cursor| (cursor.path.as_str(), cursor)).collect();
-    let mut sessions: BTreeMap<String, Vec<Copy>> = BTreeMap::new();
+    let mut sessions: BTreeMap<String, Vec<SessionCopy>> = BTreeMap::new();
     for (root, found) in sweep.roots.iter().zip(walked) {
         report.unread.extend(found.unread);
         let name = root.label.clone().unwrap_or_else(|| path_text(&root.path));
@@ -251,7 +263,7 @@ fn find(sweep: &Sweep<'_>, cursors: &[Cursor], walked: Vec<Found>, report: &mut 
                 return None;
             }
             let source = sources::source_of(log.agent, &log.path);
-            let copy = look(source, &name, &by_path, sweep.now);
+            let copy = inspect_copy(source, &name, &by_path, sweep.now);
             Some(copy.map(|copy| match by_path.get(path_text(&log.path).as_str()) {
                 Some(cursor) => (cursor.session_uid.clone(), copy, 0),
                 None => {
@@ -276,8 +288,8 @@ fn find(sweep: &Sweep<'_>, cursors: &[Cursor], walked: Vec<Found>, report: &mut 
     sessions
 }
 
-/// Returns the sessions of those logs that are in `named`.
-fn logs_of(sessions: &BTreeMap<String, Vec<Copy>>, named: &HashSet<PathBuf>) -> HashMap<PathBuf, String> {
+/// Returns the uids of those logs that are in `named`.
+fn named_uids(sessions: &BTreeMap<String, Vec<SessionCopy>>, named: &HashSet<PathBuf>) -> HashMap<PathBuf, String> {
     let mut found = HashMap::new();
     for (uid, copies) in sessions.iter().filter(|_| !named.is_empty()) {
         let logs = copies.iter().map(|copy| log_of(&copy.source));
@@ -286,12 +298,12 @@ fn logs_of(sessions: &BTreeMap<String, Vec<Copy>>, named: &HashSet<PathBuf>) -> 
     found
 }
 
-/// Other copies of the sessions that were named: which of them counts is decided among all.
+/// Adds the known copies of the sessions whose logs were named, because the longest of all copies is the one to read.
 fn add_known_copies(
     sweep: &Sweep<'_>,
     cursors: &[Cursor],
     by_path: &HashMap<&str, &Cursor>,
-    sessions: &mut BTreeMap<String, Vec<Copy>>,
+    sessions: &mut BTreeMap<String, Vec<SessionCopy>>,
 ) {
     let has_lines = |cursor: &&Cursor| PartKind::of_name(&cursor.part).is_some_and(PartKind::has_lines);
     for cursor in cursors.iter().filter(has_lines) {
@@ -308,20 +320,21 @@ fn add_known_copies(
         }
         let agent = copies.first().map(|copy| copy.agent);
         let source = agent.map(|agent| sources::source_of(agent, &path));
-        copies.extend(source.and_then(|source| look(source, &cursor.root, by_path, sweep.now)));
+        copies.extend(source.and_then(|source| inspect_copy(source, &cursor.root, by_path, sweep.now)));
     }
 }
 
-/// What is kept and was masked or read by older rules, newest first. What is read from its log anyway can wait.
-fn stale(sweep: &Sweep<'_>, store: Option<&Store>, jobs: &[Job]) -> Result<Vec<Stale>, StoreError> {
+/// Returns the sessions that were masked or read by other rules than today's, newest first. Sessions that are read from
+/// their log anyway, and those of other machines, are left out.
+fn find_stale(sweep: &Sweep<'_>, store: Option<&Store>, jobs: &[Job]) -> Result<Vec<StaleSession>, StoreError> {
     let Some(store) = store else { return Ok(Vec::new()) };
     let busy: HashSet<&str> = jobs.iter().map(|job| job.uid.as_str()).collect();
     let masked = store.reads().masked_otherwise(sweep.masker.version())?;
     let seen: HashSet<String> = masked.iter().cloned().collect();
-    let mut stale: Vec<Stale> = masked.into_iter().map(Stale::remasked).collect();
+    let mut stale: Vec<StaleSession> = masked.into_iter().map(StaleSession::remasked).collect();
     for agent in Agent::ALL {
         let read = store.reads().derived_by_others(agent)?.into_iter();
-        stale.extend(read.filter(|uid| !seen.contains(uid)).map(Stale::reread));
+        stale.extend(read.filter(|uid| !seen.contains(uid)).map(StaleSession::reread));
     }
     let others = store.reads().written_elsewhere()?;
     stale.retain(|stale| !busy.contains(stale.uid.as_str()) && !others.contains(&stale.uid));
@@ -334,29 +347,29 @@ fn modified(path: &Path) -> Option<Timestamp> {
         .and_then(|metadata| files::modified(&metadata))
 }
 
-/// Asks the file system about every part of a session.
-fn look(source: Source, root: &str, by_path: &HashMap<&str, &Cursor>, now: Timestamp) -> Option<Copy> {
+/// Gets the metadata of every part of a session. Returns `None` if its log does not exist.
+fn inspect_copy(source: Source, root: &str, by_path: &HashMap<&str, &Cursor>, now: Timestamp) -> Option<SessionCopy> {
     let mut log = None;
     let mut is_changed = false;
     for part in &source.parts {
         let Ok(stat) = std::fs::metadata(&part.path).map(|metadata| stat(&metadata)) else {
             continue;
         };
-        // A file that belongs to many sessions is asked apart.
+        // Many sessions share this file; `sweep/index.rs` checks it.
         if part.kind == PartKind::Index {
             continue;
         }
         let known = by_path.get(path_text(&part.path).as_str());
         is_changed |= known.is_none_or(|cursor| {
             let waits = cursor.read_to > 0 && cursor.read_to < stat.size && part.kind.has_lines();
-            // A last line that waited for its end is taken when nobody writes any more.
+            // An unfinished last line is read once the file is quiet, because the agent may have crashed within it.
             cursor.stat != stat || (waits && !logs::is_packed(&part.path) && is_quiet(now, stat))
         });
         if part.kind.has_lines() && log.is_none() {
             log = Some(stat);
         }
     }
-    Some(Copy {
+    Some(SessionCopy {
         agent: source.agent,
         root: root.to_owned(),
         stat: log?,
@@ -365,13 +378,13 @@ fn look(source: Source, root: &str, by_path: &HashMap<&str, &Cursor>, now: Times
     })
 }
 
-/// Whether nobody wrote to a file for a while.
+/// Returns `true` if a file was not written for a while.
 pub(crate) fn is_quiet(now: Timestamp, stat: Stat) -> bool {
     now.as_nanosecond() - i128::from(stat.mtime_ns) > SignedDuration::from_mins(QUIET_MINUTES).as_nanos()
 }
 
-/// The longest copy is read; the others are remembered.
-fn job(uid: String, mut copies: Vec<Copy>, cursors: &[&Cursor]) -> Job {
+/// Creates the job of a session: the longest copy is read, and the others are only noted.
+fn make_job(uid: String, mut copies: Vec<SessionCopy>, cursors: &[&Cursor]) -> Job {
     copies.sort_by(|a, b| {
         let by_size = b.stat.size.cmp(&a.stat.size);
         by_size.then_with(|| log_of(&a.source).cmp(&log_of(&b.source)))
@@ -412,7 +425,7 @@ pub(super) fn log_kind(source: &Source) -> PartKind {
     log.map_or(PartKind::Log, |part| part.kind)
 }
 
-/// What the file system says of a file.
+/// Returns the metadata by which a changed file is recognised.
 #[cfg(unix)]
 pub(crate) fn stat(metadata: &Metadata) -> Stat {
     use std::os::unix::fs::MetadataExt;

@@ -1,9 +1,9 @@
-//! Prompts outlive logs: the agents' histories of what was typed are read, masked and kept, so that a session
-//! whose log is gone is still known by its prompts.
+//! Stores the prompts of the agents' histories, masked. Histories outlive logs, so the prompts of a session stay known
+//! after the agent has deleted its log.
 //!
-//! Only files known by name are opened, and only what is new in them is read. A history that was trimmed or
-//! rewritten is read again; what it told before stays. Nothing in these files can fail a sweep: what cannot be
-//! read is told, and costs itself.
+//! Only files known by name are opened, and only their new lines are read. If a history was trimmed or rewritten, it is
+//! read again from the beginning; prompts stored before stay. An error in one of these files never fails the sweep: it
+//! is reported, and only that file is skipped.
 
 mod image;
 mod remask;
@@ -24,36 +24,36 @@ use crate::store::foreign::{IndexedSession, indexed_sessions};
 use crate::store::{Patience, PromptFile, PromptRow, PromptSource, Stat, Store, StoreError};
 use crate::sweep::ends::hashes;
 use crate::sweep::plan::{is_quiet, stat};
-use crate::sweep::{Report, Sweep, path_text, sentence};
+use crate::sweep::{Report, Sweep, describe_reads, path_text};
 
-/// A longer prompt is kept up to here: nobody typed it.
+/// A longer prompt is truncated to this length, because nobody typed it.
 const TEXT_BYTES_MAX: usize = 256 << 10;
-/// So many prompts, or so many bytes of them, are committed at once: a bound on memory.
+/// Number of prompts, and bytes of their texts, after which a batch is committed. This limits memory.
 const BATCH_PROMPTS: usize = 4096;
 const BATCH_BYTES: usize = 16 << 20;
-/// Of the lines of one history that cannot be read, so many are told one by one.
-const TOLD_FAULTS_MAX: usize = 10;
+/// Maximum number of unreadable lines of one history that are reported one by one.
+const REPORTED_FAULTS_MAX: usize = 10;
 
-/// A file that tells of prompts.
+/// A file that contains prompts.
 struct History {
     agent: Agent,
-    kind: Kind,
+    kind: HistoryKind,
     path: PathBuf,
-    /// The root it lies in; no link leads out of it.
+    /// The root that contains the file. Links that lead out of it are not followed.
     root: PathBuf,
-    /// The directory its prompts were typed in, where its place tells it.
+    /// The directory in which the prompts were typed, if the location of the file names it.
     project: Option<String>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum HistoryKind {
     /// One prompt per line.
     Lines,
     /// A database with one row per session.
     Index,
 }
 
-/// Keeps what is new in the agents' histories.
+/// Stores the new prompts of the agents' histories.
 pub(crate) fn run(
     sweep: &Sweep<'_>,
     patience: Patience<'_>,
@@ -61,13 +61,13 @@ pub(crate) fn run(
     report: &mut Report,
 ) -> Result<(), StoreError> {
     remask::remask(sweep, patience, store, report)?;
-    let known = known(store)?;
-    for history in find_all(sweep, report) {
+    let known = load_positions(store)?;
+    for history in find_histories(sweep, report) {
         if is_unchanged(sweep.now, &history, &known) {
             report.files_unchanged += 1;
             continue;
         }
-        let mut reader = Reader {
+        let mut reader = HistoryReader {
             sweep,
             patience,
             store,
@@ -76,8 +76,8 @@ pub(crate) fn run(
             hits: Vec::new(),
         };
         let done = match history.kind {
-            Kind::Lines => reader.lines(known.get(&path_text(&history.path))),
-            Kind::Index => reader.index(),
+            HistoryKind::Lines => reader.read_lines(known.get(&path_text(&history.path))),
+            HistoryKind::Index => reader.read_index(),
         };
         let redactions = reader.hits.len() as u64;
         report.redactions += redactions;
@@ -86,8 +86,8 @@ pub(crate) fn run(
                 report.files_read += 1;
                 report.agents.entry(history.agent).or_default().files_read += 1;
             }
-            Err(Failure::Store(error)) => return Err(error),
-            Err(Failure::Unread(reason)) => {
+            Err(HistoryError::Store(error)) => return Err(error),
+            Err(HistoryError::Unread(reason)) => {
                 report.faults += 1;
                 report.unread.push(Unread {
                     path: history.path.clone(),
@@ -99,15 +99,15 @@ pub(crate) fn run(
     Ok(())
 }
 
-/// Says what would be read.
+/// Adds to the report what a sweep would read. Writes nothing.
 pub(crate) fn dry_run(sweep: &Sweep<'_>, store: Option<&Store>, report: &mut Report) -> Result<(), StoreError> {
-    let known = store.map_or(Ok(HashMap::new()), known)?;
-    for history in find_all(sweep, report) {
+    let known = store.map_or(Ok(HashMap::new()), load_positions)?;
+    for history in find_histories(sweep, report) {
         if is_unchanged(sweep.now, &history, &known) {
             report.files_unchanged += 1;
             continue;
         }
-        let size = stat_of(&history.path).map_or(0, |stat| stat.size);
+        let size = read_stat(&history.path).map_or(0, |stat| stat.size);
         let before = known.get(&path_text(&history.path)).map_or(0, |file| file.read_to);
         report.files_read += 1;
         report.bytes_read += size.checked_sub(before).unwrap_or(size);
@@ -115,16 +115,17 @@ pub(crate) fn dry_run(sweep: &Sweep<'_>, store: Option<&Store>, report: &mut Rep
     Ok(())
 }
 
-fn known(store: &Store) -> Result<HashMap<String, PromptFile>, StoreError> {
+/// Returns the stored position in each history, by path.
+fn load_positions(store: &Store) -> Result<HashMap<String, PromptFile>, StoreError> {
     let files = store.reads().prompt_files()?;
     Ok(files.into_iter().map(|file| (file.path.clone(), file)).collect())
 }
 
-/// The histories of all roots, each once.
-fn find_all(sweep: &Sweep<'_>, report: &mut Report) -> Vec<History> {
+/// Returns the readable histories of all roots, each once. The others are reported.
+fn find_histories(sweep: &Sweep<'_>, report: &mut Report) -> Vec<History> {
     let mut found: Vec<History> = Vec::new();
     for root in sweep.roots {
-        for history in find(root) {
+        for history in list_histories(root) {
             let is_new = found.iter().all(|known| known.path != history.path);
             let is_there = fs::symlink_metadata(&history.path).is_ok();
             if !is_new || !is_there || (sweep.is_ignored)(&history.path) {
@@ -147,8 +148,8 @@ fn find_all(sweep: &Sweep<'_>, report: &mut Report) -> Vec<History> {
     found
 }
 
-/// Where an agent keeps its histories, whether they are there or not.
-fn find(root: &Root) -> Vec<History> {
+/// Returns the files in which an agent keeps its histories. They may not exist.
+fn list_histories(root: &Root) -> Vec<History> {
     let history = |kind, path, project| History {
         agent: root.agent,
         kind,
@@ -157,10 +158,14 @@ fn find(root: &Root) -> Vec<History> {
         project,
     };
     if root.agent != Agent::Grok {
-        return vec![history(Kind::Lines, root.path.join("history.jsonl"), None)];
+        return vec![history(HistoryKind::Lines, root.path.join("history.jsonl"), None)];
     }
     let sessions = root.path.join("sessions");
-    let mut found = vec![history(Kind::Index, sessions.join("session_search.sqlite"), None)];
+    let mut found = vec![history(
+        HistoryKind::Index,
+        sessions.join("session_search.sqlite"),
+        None,
+    )];
     let mut groups: Vec<PathBuf> = fs::read_dir(&sessions)
         .into_iter()
         .flatten()
@@ -172,14 +177,15 @@ fn find(root: &Root) -> Vec<History> {
     groups.sort();
     for group in groups {
         let path = group.join("prompt_history.jsonl");
-        let project = project_of(&root.path, &group);
-        found.push(history(Kind::Lines, path, project));
+        let project = read_project(&root.path, &group);
+        found.push(history(HistoryKind::Lines, path, project));
     }
     found
 }
 
-/// The project that a directory of Grok's belongs to: by its name, or by the note in it where the name is too long.
-fn project_of(root: &Path, group: &Path) -> Option<String> {
+/// Returns the project of one of Grok's directories. Its name encodes the path; if the path was too long for a name, a
+/// file in the directory contains it.
+fn read_project(root: &Path, group: &Path) -> Option<String> {
     let name = group.file_name()?.to_string_lossy();
     grok_project(&name).or_else(|| {
         let bytes = files::read_companion(root, &group.join(".cwd")).ok()?;
@@ -187,56 +193,57 @@ fn project_of(root: &Path, group: &Path) -> Option<String> {
     })
 }
 
-/// Whether a file is as it was left. A last line that waited is taken when nobody writes any more.
+/// Returns `true` if a file is unchanged since it was read. A file with an unfinished last line counts as changed once
+/// it is quiet, because that line is read then.
 fn is_unchanged(now: Timestamp, history: &History, known: &HashMap<String, PromptFile>) -> bool {
-    let (Some(stat), Some(file)) = (stat_of(&history.path), known.get(&path_text(&history.path))) else {
+    let (Some(stat), Some(file)) = (read_stat(&history.path), known.get(&path_text(&history.path))) else {
         return false;
     };
     match history.kind {
-        Kind::Lines => file.stat == stat && !(file.read_to < stat.size && is_quiet(now, stat)),
-        Kind::Index => {
-            let wal = image::wal_of(&history.path);
+        HistoryKind::Lines => file.stat == stat && !(file.read_to < stat.size && is_quiet(now, stat)),
+        HistoryKind::Index => {
+            let wal = image::wal_path(&history.path);
             let left = known.get(&path_text(&wal)).map(|file| file.stat);
-            file.stat == stat && left == Some(stat_of(&wal).unwrap_or_default())
+            file.stat == stat && left == Some(read_stat(&wal).unwrap_or_default())
         }
     }
 }
 
-/// What the file system says of a file, none where there is none.
-fn stat_of(path: &Path) -> Option<Stat> {
+/// Returns the metadata of a file, or `None` if it does not exist.
+fn read_stat(path: &Path) -> Option<Stat> {
     fs::metadata(path).ok().map(|metadata| stat(&metadata))
 }
 
-/// Reads a file whole, up to a size.
+/// Reads a file completely. Returns an error if it is larger than `bytes_max`.
 fn read_whole(root: &Path, path: &Path, bytes_max: u64) -> io::Result<(Vec<u8>, Stat)> {
     let (file, metadata) = files::open(&files::inside(root, path)?)?;
     if metadata.len() > bytes_max {
-        return Err(io::Error::new(io::ErrorKind::FileTooLarge, "too large to be read"));
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, "too large to read"));
     }
     let mut bytes = Vec::new();
     file.take(bytes_max).read_to_end(&mut bytes)?;
     Ok((bytes, stat(&metadata)))
 }
 
-/// Why a history was not read.
-enum Failure {
+/// The error because of which a history was not read. Only an error of our own store fails the sweep.
+enum HistoryError {
     Store(StoreError),
     Unread(String),
 }
 
-impl From<StoreError> for Failure {
+impl From<StoreError> for HistoryError {
     fn from(error: StoreError) -> Self {
         Self::Store(error)
     }
 }
 
-impl From<io::Error> for Failure {
+impl From<io::Error> for HistoryError {
     fn from(error: io::Error) -> Self {
         Self::Unread(error.to_string())
     }
 }
 
-struct Reader<'r> {
+struct HistoryReader<'r> {
     sweep: &'r Sweep<'r>,
     patience: Patience<'r>,
     store: &'r mut Store,
@@ -245,21 +252,21 @@ struct Reader<'r> {
     hits: Vec<Hit>,
 }
 
-impl Reader<'_> {
+impl HistoryReader<'_> {
     /// Reads the new lines of a history.
-    fn lines(&mut self, known: Option<&PromptFile>) -> Result<(), Failure> {
+    fn read_lines(&mut self, known: Option<&PromptFile>) -> Result<(), HistoryError> {
         let path = files::inside(&self.history.root, &self.history.path)?;
         let (mut file, metadata) = files::open(&path)?;
         let stat = stat(&metadata);
         let known = match known {
-            Some(known) if goes_on(&mut file, &path, known, stat)? => Some(known),
+            Some(known) if is_continued(&mut file, &path, known, stat)? => Some(known),
             _ => None,
         };
-        let mut batch = Batch::default();
+        let mut batch = PromptBatch::default();
         let (mut read_to, mut count) = known.map_or((0, 0), |known| (known.read_to, known.lines));
         let mut ends_mid_line = known.is_some_and(|known| known.ends_mid_line);
         if ends_mid_line && read_to < stat.size {
-            // What comes is the line break that was missing.
+            // The line was kept without its line break, which is the next byte now.
             (read_to, ends_mid_line) = (read_to + 1, false);
             batch.bytes_read = 1;
         }
@@ -267,7 +274,7 @@ impl Reader<'_> {
         let mut lines = Lines::resume(file, count, read_to);
         let mut faults = 0;
         while let Some(line) = lines.next()? {
-            // A line that is still being written waits, unless nobody writes any more.
+            // An unfinished line may still be written to, unless the file is quiet.
             if !line.terminated && !is_quiet(self.sweep.now, stat) {
                 break;
             }
@@ -284,15 +291,19 @@ impl Reader<'_> {
             };
             let (prompts, fault) = history_prompts(self.history.agent, &Line { body, ..line });
             let version = self.sweep.masker.version();
-            batch.extend(prompts.into_iter().map(|prompt| row(prompt, self.history, version)));
+            batch.extend(
+                prompts
+                    .into_iter()
+                    .map(|prompt| prompt_row(prompt, self.history, version)),
+            );
             if let Some(fault) = fault {
                 faults += 1;
-                tell(self.report, self.history, faults, &fault);
+                report_fault(self.report, self.history, faults, &fault);
             }
             (count, ends_mid_line) = (line.number, !line.terminated);
-            let taken = length + u64::from(line.terminated);
-            read_to += taken;
-            batch.bytes_read += taken;
+            let line_bytes = length + u64::from(line.terminated);
+            read_to += line_bytes;
+            batch.bytes_read += line_bytes;
             if batch.is_full() {
                 let cursor = self.cursor(&path, stat, read_to, count, ends_mid_line)?;
                 self.commit(&mut batch, &[cursor])?;
@@ -315,19 +326,19 @@ impl Reader<'_> {
         })
     }
 
-    /// Reads an index of sessions. What it says of a session whose log is kept is known better.
-    fn index(&mut self) -> Result<(), Failure> {
+    /// Reads an index of sessions. Sessions whose logs are stored are left out, because the logs contain more.
+    fn read_index(&mut self) -> Result<(), HistoryError> {
         let read = image::read(&self.history.root, &self.history.path)?;
-        let sessions = indexed_sessions(&read.bytes).map_err(|error| Failure::Unread(error.to_string()))?;
-        let whole = self.store.reads().sessions()?;
-        let whole: HashSet<&str> = whole.iter().map(|session| session.session_uid.as_str()).collect();
-        let mut batch = Batch {
+        let sessions = indexed_sessions(&read.bytes).map_err(|error| HistoryError::Unread(error.to_string()))?;
+        let stored = self.store.reads().sessions()?;
+        let stored: HashSet<&str> = stored.iter().map(|session| session.session_uid.as_str()).collect();
+        let mut batch = PromptBatch {
             bytes_read: read.bytes_read,
-            ..Batch::default()
+            ..PromptBatch::default()
         };
         for session in sessions {
             let uid = format!("{}:{}", self.history.agent.as_str(), session.session_id);
-            if is_session_id(&session.session_id) && !whole.contains(uid.as_str()) {
+            if is_session_id(&session.session_id) && !stored.contains(uid.as_str()) {
                 let row = self.indexed_row(session);
                 batch.extend([row]);
             }
@@ -344,14 +355,14 @@ impl Reader<'_> {
             head_hash: [0; 32],
             tail_hash: [0; 32],
         };
-        let wal = cursor(&image::wal_of(&self.history.path), read.wal_stat);
+        let wal = cursor(&image::wal_path(&self.history.path), read.wal_stat);
         self.commit(&mut batch, &[cursor(&self.history.path, read.stat), wal])
     }
 
     fn indexed_row(&mut self, session: IndexedSession) -> PromptRow {
         let mut mask = |text: String| {
-            let cut = cut(text);
-            self.sweep.masker.mask_str(&cut, &mut self.hits).into_owned()
+            let text = truncate_text(text);
+            self.sweep.masker.mask_str(&text, &mut self.hits).into_owned()
         };
         let (title, content) = (session.title.map(&mut mask), session.content.map(&mut mask));
         PromptRow {
@@ -366,9 +377,9 @@ impl Reader<'_> {
         }
     }
 
-    /// Puts a batch into the store, with how far it leads.
-    fn commit(&mut self, batch: &mut Batch, files: &[PromptFile]) -> Result<(), Failure> {
-        let Batch { rows, bytes_read, .. } = std::mem::take(batch);
+    /// Commits a batch together with the positions up to which the files are read.
+    fn commit(&mut self, batch: &mut PromptBatch, files: &[PromptFile]) -> Result<(), HistoryError> {
+        let PromptBatch { rows, bytes_read, .. } = std::mem::take(batch);
         let lock = self.store.lock(self.patience)?;
         let (sessions, prompts) = (self.report.sessions(), self.report.prompts);
         let all_bytes = self.report.bytes_read + bytes_read;
@@ -379,7 +390,7 @@ impl Reader<'_> {
             }
             Ok((
                 new,
-                sentence(
+                describe_reads(
                     all_bytes,
                     sessions,
                     prompts + new,
@@ -395,15 +406,15 @@ impl Reader<'_> {
     }
 }
 
-/// Prompts that wait to be written.
+/// Prompts that wait for their commit.
 #[derive(Default)]
-struct Batch {
+struct PromptBatch {
     rows: Vec<PromptRow>,
     text_bytes: usize,
     bytes_read: u64,
 }
 
-impl Batch {
+impl PromptBatch {
     fn extend(&mut self, rows: impl IntoIterator<Item = PromptRow>) {
         for row in rows {
             self.text_bytes += row.text.len();
@@ -416,8 +427,10 @@ impl Batch {
     }
 }
 
-/// Whether a history begins with what was read of it, and its last line did not go on.
-fn goes_on(file: &mut fs::File, path: &Path, known: &PromptFile, stat: Stat) -> io::Result<bool> {
+/// Returns `true` if a history begins with the bytes that were read from it and its unfinished last line was not
+/// continued.
+fn is_continued(file: &mut fs::File, path: &Path, known: &PromptFile, stat: Stat) -> io::Result<bool> {
+    // A shorter file was trimmed, so its lines have other numbers now.
     if stat.size < known.read_to {
         return Ok(false);
     }
@@ -431,7 +444,7 @@ fn goes_on(file: &mut fs::File, path: &Path, known: &PromptFile, stat: Stat) -> 
     Ok(hashes(path, known.read_to)? == (known.head_hash, known.tail_hash))
 }
 
-fn row(prompt: HistoryPrompt, history: &History, mask_version: MaskVersion) -> PromptRow {
+fn prompt_row(prompt: HistoryPrompt, history: &History, mask_version: MaskVersion) -> PromptRow {
     PromptRow {
         agent: prompt.agent,
         native_session_id: prompt.native_session_id,
@@ -442,21 +455,21 @@ fn row(prompt: HistoryPrompt, history: &History, mask_version: MaskVersion) -> P
             .or_else(|| history.project.clone())
             .filter(|project| !project.is_empty()),
         title: None,
-        text: cut(prompt.text),
+        text: truncate_text(prompt.text),
         mask_version,
     }
 }
 
-/// The beginning of a text that nobody typed.
-fn cut(mut text: String) -> String {
+/// Truncates a text that is too long to have been typed.
+fn truncate_text(mut text: String) -> String {
     text.truncate(text.floor_char_boundary(TEXT_BYTES_MAX));
     text
 }
 
-/// Tells of a line that could not be read; of very many only the first ones.
-fn tell(report: &mut Report, history: &History, nth: usize, fault: &transcript::Fault) {
+/// Reports a line that could not be parsed. After the first few of a file, they are only counted.
+fn report_fault(report: &mut Report, history: &History, nth: usize, fault: &transcript::Fault) {
     report.faults += 1;
-    if nth <= TOLD_FAULTS_MAX && !fault.mended {
+    if nth <= REPORTED_FAULTS_MAX && !fault.mended {
         report.unread.push(Unread {
             path: history.path.clone(),
             reason: format!("line {}: {}", fault.line, fault.reason),

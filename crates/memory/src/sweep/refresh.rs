@@ -1,5 +1,5 @@
-//! What is kept, gone through again: masked by newer rules, or read by a newer reader. The old rows stay
-//! until the new ones are whole.
+//! Rebuilds a session from its stored lines, because they were masked by older rules or parsed by an older reader. The
+//! old rows stay until the new ones are complete.
 
 use std::collections::HashSet;
 use std::io;
@@ -11,7 +11,9 @@ use super::Sweep;
 use super::ends::Ends;
 use super::gather::Gathered;
 use super::marking::marks_of;
-use super::piece::{Output, PIECE_BYTES, Piece, Promotion, Replaces, searched};
+use super::piece::{
+    LastStaged, Output, PIECE_BYTES, Piece, PieceChange, PieceLines, Replaces, StagedLines, StagedRows, searched,
+};
 use super::work::mask_whole;
 use crate::breaks;
 use crate::kept;
@@ -21,14 +23,14 @@ use crate::search::Marks;
 use crate::sources::Unread;
 use crate::store::{Cursor, Extent, FreshEvents, PackedState, Store, StoreError, TAIL_NO, Tail, stand_in};
 
-/// A session that has to be made anew from what is kept of it.
-pub(super) struct Stale {
+/// A session that has to be rebuilt from its stored lines.
+pub(super) struct StaleSession {
     pub(super) uid: String,
     extent: Extent,
 }
 
-impl Stale {
-    /// Its lines are masked anew, and so is all that was made of them.
+impl StaleSession {
+    /// Masks the lines again and rebuilds everything derived from them.
     pub(super) fn remasked(uid: String) -> Self {
         Self {
             uid,
@@ -36,7 +38,7 @@ impl Stale {
         }
     }
 
-    /// Its lines stay; what was made of them is made anew.
+    /// Keeps the lines and rebuilds everything derived from them.
     pub(super) fn reread(uid: String) -> Self {
         Self {
             uid,
@@ -45,11 +47,11 @@ impl Stale {
     }
 }
 
-/// Makes one session anew. Says whether somebody still listens.
-pub(super) fn run(stale: &Stale, sweep: &Sweep<'_>, store: &Store, send: &dyn Fn(Output) -> bool) -> bool {
-    let done = Worker::new(stale, sweep, store, send).and_then(|mut worker| worker.run());
+/// Rebuilds one session. Returns `false` once the writer has hung up.
+pub(super) fn run(stale: &StaleSession, sweep: &Sweep<'_>, store: &Store, send: &dyn Fn(Output) -> bool) -> bool {
+    let done = Rebuild::new(stale, sweep, store, send).and_then(|mut worker| worker.run());
     match done {
-        Ok(goes_on) => goes_on,
+        Ok(is_connected) => is_connected,
         Err(error) => {
             let unread = Unread {
                 path: PathBuf::from(&stale.uid),
@@ -60,23 +62,23 @@ pub(super) fn run(stale: &Stale, sweep: &Sweep<'_>, store: &Store, send: &dyn Fn
     }
 }
 
-struct Worker<'w> {
-    stale: &'w Stale,
+struct Rebuild<'w> {
+    stale: &'w StaleSession,
     sweep: &'w Sweep<'w>,
     store: &'w Store,
     send: &'w dyn Fn(Output) -> bool,
     agent: Agent,
     state: State,
-    /// What the lines before began, for the masker.
+    /// The masker's state after the previous lines.
     line_state: LineState,
-    /// The parts beside whose frames something new was put.
-    filtered: HashSet<String>,
+    /// The parts whose search data was rebuilt.
+    marked_parts: HashSet<String>,
     is_first: bool,
 }
 
-impl<'w> Worker<'w> {
+impl<'w> Rebuild<'w> {
     fn new(
-        stale: &'w Stale,
+        stale: &'w StaleSession,
         sweep: &'w Sweep<'w>,
         store: &'w Store,
         send: &'w dyn Fn(Output) -> bool,
@@ -91,7 +93,7 @@ impl<'w> Worker<'w> {
             agent,
             state: State::new(agent, origin),
             line_state: LineState::default(),
-            filtered: HashSet::new(),
+            marked_parts: HashSet::new(),
             is_first: true,
         })
     }
@@ -100,19 +102,20 @@ impl<'w> Worker<'w> {
         let parts = kept::parts(self.store, &self.stale.uid)?;
         let last = parts.len().saturating_sub(1);
         for (at, (kind, name)) in parts.iter().enumerate() {
-            let goes_on = if kind.has_lines() {
-                self.lines(*kind, name, at == last)?
+            let is_connected = if kind.has_lines() {
+                self.rebuild_lines(*kind, name, at == last)?
             } else {
-                self.companion(*kind, name, at == last)?
+                self.rebuild_companion(*kind, name, at == last)?
             };
-            if !goes_on {
+            if !is_connected {
                 return Ok(false);
             }
         }
         Ok(true)
     }
 
-    fn companion(&mut self, kind: PartKind, name: &str, is_last: bool) -> Result<bool, StoreError> {
+    /// Rebuilds one of the small files beside the log.
+    fn rebuild_companion(&mut self, kind: PartKind, name: &str, is_last: bool) -> Result<bool, StoreError> {
         let mut bytes = Vec::new();
         kept::each_bytes(self.store, &self.stale.uid, name, |piece| {
             bytes.extend_from_slice(piece);
@@ -132,12 +135,13 @@ impl<'w> Worker<'w> {
         gathered.tail.lines = breaks::count(&bytes);
         gathered.tail.bytes = bytes;
         if gathered.tail.bytes.len() > super::work::ROW_BYTES_MAX {
-            gathered.cut_frame().map_err(lost)?;
+            gathered.cut_frame().map_err(io_error)?;
         }
-        self.hand_over(kind, name, gathered, is_last)
+        self.send_piece(kind, name, gathered, is_last)
     }
 
-    fn lines(&mut self, kind: PartKind, name: &str, is_last: bool) -> Result<bool, StoreError> {
+    /// Rebuilds a part with lines, piece by piece.
+    fn rebuild_lines(&mut self, kind: PartKind, name: &str, is_last: bool) -> Result<bool, StoreError> {
         self.line_state = LineState::default();
         let mut gathered = Gathered::new(
             searched(self.store, self.agent, kind),
@@ -147,16 +151,17 @@ impl<'w> Worker<'w> {
             0,
         );
         let has_tail = self.store.reads().tail(&self.stale.uid, name)?.is_some();
-        let mut goes_on = true;
+        let mut is_connected = true;
         let (mut number, mut is_open) = (0, false);
         kept::each_bytes(self.store, &self.stale.uid, name, |bytes| {
+            // The end of a line that the previous frame cut belongs to that line.
             let (rest, bytes) = kept::rest_of_line(bytes, &mut is_open);
             gathered.tail.bytes.extend_from_slice(rest);
             for line in breaks::lines(bytes) {
                 number += 1;
-                self.take(kind, number, line, &mut gathered).map_err(lost)?;
+                self.read_line(kind, number, line, &mut gathered).map_err(io_error)?;
             }
-            if goes_on && gathered.bytes_read >= PIECE_BYTES {
+            if is_connected && gathered.bytes_read >= PIECE_BYTES {
                 let next = Gathered::new(
                     searched(self.store, self.agent, kind),
                     gathered.tail.clone(),
@@ -165,20 +170,22 @@ impl<'w> Worker<'w> {
                     0,
                 );
                 let full = std::mem::replace(&mut gathered, next);
-                goes_on = self.hand_over(kind, name, full, false)?;
+                is_connected = self.send_piece(kind, name, full, false)?;
             }
             Ok(())
         })?;
-        if !goes_on {
+        if !is_connected {
             return Ok(false);
         }
+        // A part without a tail was quiet, and stays complete in frames.
         if !has_tail {
-            gathered.cut_frame().map_err(lost)?;
+            gathered.cut_frame().map_err(io_error)?;
         }
-        self.hand_over(kind, name, gathered, is_last)
+        self.send_piece(kind, name, gathered, is_last)
     }
 
-    fn take(&mut self, kind: PartKind, number: u64, line: &[u8], gathered: &mut Gathered) -> io::Result<()> {
+    /// Masks and parses one line. Keeps it only if it was masked again, because the stored frames stay otherwise.
+    fn read_line(&mut self, kind: PartKind, number: u64, line: &[u8], gathered: &mut Gathered) -> io::Result<()> {
         let (bytes, terminated) = line.strip_suffix(b"\n").map_or((line, false), |bytes| (bytes, true));
         let body = packs::body(bytes);
         let masked = match (self.stale.extent, body) {
@@ -207,10 +214,11 @@ impl<'w> Worker<'w> {
         }
     }
 
-    /// What is kept beside frames that stay, made again with the first piece of their part.
-    fn marks(&mut self, kind: PartKind, name: &str, is_whole: bool) -> Result<Vec<(i64, Marks)>, StoreError> {
+    /// Rebuilds the search data of frames that stay. Only the first piece of a part has it; for later ones this returns
+    /// nothing.
+    fn rebuild_marks(&mut self, kind: PartKind, name: &str) -> Result<Vec<(i64, Marks)>, StoreError> {
         let searched = searched(self.store, self.agent, kind);
-        if is_whole || searched.is_none() || !self.filtered.insert(name.to_owned()) {
+        if searched.is_none() || !self.marked_parts.insert(name.to_owned()) {
             return Ok(Vec::new());
         }
         let mut marks = Vec::new();
@@ -224,7 +232,18 @@ impl<'w> Worker<'w> {
         Ok(marks)
     }
 
-    fn hand_over(
+    /// Returns the cursors of the session for its staging copy `into`.
+    fn staged_cursors(&self, into: &str) -> Result<Vec<Cursor>, StoreError> {
+        let cursors = self.store.reads().cursors_of(&self.stale.uid)?.into_iter();
+        let stage = |cursor| Cursor {
+            session_uid: into.to_owned(),
+            ..cursor
+        };
+        Ok(cursors.map(stage).collect())
+    }
+
+    /// Sends a piece to the writer. Returns `false` once the writer has hung up.
+    fn send_piece(
         &mut self,
         kind: PartKind,
         name: &str,
@@ -234,52 +253,42 @@ impl<'w> Worker<'w> {
         let mut delta = std::mem::take(&mut gathered.delta);
         self.state.close(&mut delta);
         crate::digest::name_repo(&mut delta);
-        let is_whole = self.stale.extent == Extent::Whole;
         let into = stand_in(&self.stale.uid);
-        let moved = |cursor: Cursor| Cursor {
-            session_uid: into.clone(),
-            ..cursor
-        };
-        let others = if is_whole && is_last {
-            let cursors = self.store.reads().cursors_of(&self.stale.uid)?;
-            cursors.into_iter().map(moved).collect()
-        } else {
-            Vec::new()
-        };
         let is_first = std::mem::take(&mut self.is_first);
-        let tail = match is_whole {
-            true => Some(gathered.tail.pack().map_err(lost)?),
-            false => None,
+        let replaces = if is_first { Replaces::All } else { Replaces::Nothing };
+        let state = is_last.then(|| PackedState::of(&self.state));
+        let change = match self.stale.extent {
+            Extent::Whole => PieceChange::Remask(StagedLines {
+                replaces,
+                lines: PieceLines {
+                    frames: std::mem::take(&mut gathered.frames),
+                    tail: gathered.tail.pack().map_err(io_error)?,
+                    tail_marks: gathered.tail_marks(),
+                },
+                last: match state {
+                    Some(state) => Some(LastStaged {
+                        cursors: self.staged_cursors(&into)?,
+                        state,
+                    }),
+                    None => None,
+                },
+            }),
+            Extent::Derived => PieceChange::Reparse(StagedRows {
+                replaces,
+                marks: self.rebuild_marks(kind, name)?,
+                last_state: state,
+            }),
         };
         Ok((self.send)(Output::Piece(Piece {
             agent: self.agent,
             uid: self.stale.uid.clone(),
-            into: into.clone(),
-            replaces: if is_first { Replaces::All } else { Replaces::Nothing },
-            promotes: is_last.then_some(Promotion {
-                extent: self.stale.extent,
-                is_growth: false,
-            }),
+            into,
             part: name.to_owned(),
             kind,
-            base: Vec::new(),
-            cursor: None,
-            others,
-            frames: std::mem::take(&mut gathered.frames),
-            tail,
-            tail_marks: if is_whole {
-                gathered.tail_marks()
-            } else {
-                Marks::default()
-            },
-            marks: self.marks(kind, name, is_whole)?,
             events: delta.events.len() as u64,
             pages: is_first.then(|| FreshEvents::take(&mut delta).pack()),
             delta,
-            digest: None,
-            state: is_last.then(|| PackedState::of(&self.state)),
-            is_refresh: true,
-            is_touch: false,
+            change,
             bytes_read: 0,
             bytes_checked: 0,
             redactions: gathered.found.len() as u64,
@@ -287,7 +296,7 @@ impl<'w> Worker<'w> {
     }
 }
 
-fn lost(source: io::Error) -> StoreError {
+fn io_error(source: io::Error) -> StoreError {
     StoreError::Io {
         path: PathBuf::new(),
         source,

@@ -13,17 +13,18 @@ use transcript::{Delta, Line, LineBody, Lines, Origin, Part, PartKind, State};
 pub(super) use self::companions::{ROW_BYTES_MAX, mask_whole};
 use super::ends::{self, Ends};
 use super::gather::Gathered;
-use super::piece::{Output, PIECE_BYTES, Piece, Promotion, Replaces, searched};
+use super::piece::{
+    Extension, LastStaged, Output, PIECE_BYTES, Piece, PieceChange, PieceLines, Replaces, StagedLines, searched,
+};
 use super::plan::{Job, is_quiet, stat};
 use super::{Sweep, path_text};
-use crate::digest::{self, AtHand};
+use crate::digest::{self, InMemorySession};
 use crate::files;
 use crate::logs;
 use crate::mask::LineState;
-use crate::packs::{self, Frame};
-use crate::search::Marks;
+use crate::packs;
 use crate::sources::{self, Unread};
-use crate::store::{Cursor, Extent, FreshDigest, FreshEvents, PackedState, PackedTail, Stat, Store, Tail, stand_in};
+use crate::store::{Cursor, FreshDigest, FreshEvents, PackedState, Stat, Store, Tail, stand_in};
 
 /// Reads what is new in one session. Says whether somebody still listens.
 pub(super) fn run(job: &Job, sweep: &Sweep<'_>, store: &Store, send: &dyn Fn(Output) -> bool) -> bool {
@@ -277,15 +278,19 @@ impl<'w> Worker<'w> {
             Some((events, settings)) => self.digest(&delta, events, &settings, gathered)?,
             None => None,
         };
-        let frames = std::mem::take(&mut gathered.frames);
-        let tail = gathered.tail.pack()?;
-        let mut piece = self.piece(part, cursor.clone(), frames, tail, delta, is_last);
+        let lines = PieceLines {
+            frames: std::mem::take(&mut gathered.frames),
+            tail: gathered.tail.pack()?,
+            tail_marks: gathered.tail_marks(),
+        };
+        let mut piece = self.piece(part, cursor.clone(), lines, delta, is_last);
         piece.events = events;
         piece.pages = fresh.map(|fresh| fresh.pack());
-        piece.digest = digest;
+        if let PieceChange::Extend(extension) = &mut piece.change {
+            extension.digest = digest;
+        }
         piece.bytes_read = std::mem::take(&mut gathered.bytes_read);
         piece.redactions = std::mem::take(&mut gathered.found).len() as u64;
-        piece.tail_marks = gathered.tail_marks();
         Ok((self.send)(Output::Piece(piece)).then_some(cursor))
     }
 
@@ -294,10 +299,10 @@ impl<'w> Worker<'w> {
         &self,
         delta: &Delta,
         events: &FreshEvents,
-        settings: &digest::Settings<'_>,
+        settings: &digest::DigestSettings<'_>,
         gathered: &Gathered,
     ) -> io::Result<Option<FreshDigest>> {
-        let at_hand = AtHand {
+        let at_hand = InMemorySession {
             uid: &self.job.uid,
             agent: self.job.agent,
             delta,
@@ -328,66 +333,62 @@ impl<'w> Worker<'w> {
         }
     }
 
-    fn piece(
-        &mut self,
-        part: &Part,
-        cursor: Cursor,
-        frames: Vec<Frame>,
-        tail: PackedTail,
-        delta: Delta,
-        is_last: bool,
-    ) -> Piece {
-        let begins = std::mem::take(&mut self.is_first) && self.is_fresh;
-        let is_anew = self.is_anew();
-        let is_whole = !is_anew || is_last;
-        let state = is_whole.then(|| PackedState::of(&self.state));
-        if is_anew && is_last {
+    /// Makes a piece of the session itself, or of its staging copy if the session is read from its beginning.
+    fn piece(&mut self, part: &Part, cursor: Cursor, lines: PieceLines, delta: Delta, is_last: bool) -> Piece {
+        if !self.is_anew() {
+            return self.extend(part, cursor, Some(lines), delta);
+        }
+        let begins = std::mem::take(&mut self.is_first);
+        let name = cursor.part.clone();
+        self.cursors
+            .retain(|known| (&known.part, &known.path) != (&cursor.part, &cursor.path));
+        self.cursors.push(cursor);
+        let last = is_last.then(|| {
+            let mut cursors = self.copies_of(&self.target());
+            cursors.append(&mut self.cursors);
+            let state = PackedState::of(&self.state);
             // Nothing comes after: the live state of a long log need not wait for the writer.
             self.state = fresh(self.job);
-        }
-        let part_name = cursor.part.clone();
-        let mut others = Vec::new();
-        if is_anew {
-            self.cursors
-                .retain(|known| (&known.part, &known.path) != (&cursor.part, &cursor.path));
-            self.cursors.push(cursor.clone());
-        }
-        if is_whole {
-            others = self.copies_of(&self.target());
-        }
-        if is_anew && is_last {
-            others.append(&mut self.cursors);
-        }
+            LastStaged { cursors, state }
+        });
+        let change = PieceChange::Restart(StagedLines {
+            replaces: if begins { Replaces::All } else { Replaces::Nothing },
+            lines,
+            last,
+        });
+        self.piece_of(part.kind, name, delta, change)
+    }
+
+    /// Makes a piece of the session itself. `lines` is `None` if a companion has only moved.
+    fn extend(&mut self, part: &Part, cursor: Cursor, lines: Option<PieceLines>, delta: Delta) -> Piece {
+        let begins = std::mem::take(&mut self.is_first) && self.is_fresh;
+        let name = cursor.part.clone();
         let base = self.base.clone();
-        if !is_anew {
-            self.base.retain(|known| !begins && !cursor.takes_place_of(known));
-            self.base.push(cursor.clone());
-        }
+        self.base.retain(|known| !begins && !cursor.takes_place_of(known));
+        self.base.push(cursor.clone());
+        let change = PieceChange::Extend(Extension {
+            replaces: if begins { Replaces::All } else { Replaces::Nothing },
+            base,
+            cursor,
+            copies: self.copies_of(&self.target()),
+            lines,
+            state: PackedState::of(&self.state),
+            digest: None,
+        });
+        self.piece_of(part.kind, name, delta, change)
+    }
+
+    fn piece_of(&mut self, kind: PartKind, part: String, delta: Delta, change: PieceChange) -> Piece {
         Piece {
             agent: self.job.agent,
             uid: self.job.uid.clone(),
             into: self.target(),
-            replaces: if begins { Replaces::All } else { Replaces::Nothing },
-            promotes: (is_anew && is_last).then_some(Promotion {
-                extent: Extent::Whole,
-                is_growth: true,
-            }),
-            part: part_name,
-            kind: part.kind,
-            base,
-            others,
-            cursor: (!is_anew).then_some(cursor),
-            frames,
-            tail: Some(tail),
-            tail_marks: Marks::default(),
-            marks: Vec::new(),
+            part,
+            kind,
             events: delta.events.len() as u64,
             delta,
             pages: None,
-            digest: None,
-            state,
-            is_refresh: false,
-            is_touch: false,
+            change,
             bytes_read: 0,
             bytes_checked: std::mem::take(&mut self.bytes_checked),
             redactions: 0,

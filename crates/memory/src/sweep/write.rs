@@ -1,10 +1,10 @@
-//! The one writer of a sweep: takes pieces from the workers and commits them in batches, each under the
-//! write lock, each with its sentence in the journal.
+//! The only writer of a sweep. It receives pieces from the workers and commits them in batches. Each batch takes the
+//! write lock and has its own sentence in the operation log.
 
+#[cfg(test)]
+mod concurrent_tests;
 mod put;
 mod room;
-#[cfg(test)]
-mod together;
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -13,25 +13,25 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-use self::put::put;
-use self::room::Usage;
+use self::put::put_piece;
+use self::room::RawUsage;
 use super::budget::{BATCH_WEIGHT, Budget};
-use super::piece::{Output, Piece, Replaces};
+use super::piece::{Output, Piece, PieceChange, Replaces};
 use super::plan::{Job, Plan};
-use super::{Report, Sweep, sentence, several};
+use super::{Report, Sweep, describe_reads, several};
 use crate::digest;
 use crate::packs::{self, Unsynced};
 use crate::retention;
 use crate::store::{Cursor, Extent, FrameRow, Patience, Stat, Store, StoreError, WriteLock};
 
-/// A batch is committed when it has so many pieces, or so many raw bytes, or nothing more comes for a moment.
+/// A batch is committed when it has this many pieces or raw bytes, or when no piece arrived for a moment.
 const BATCH_PIECES: usize = 64;
-/// Towards the end batches are smaller: while the last one is written, nobody works any more.
-const LAST_PIECES: usize = 16;
+/// Towards the end, batches are smaller, because no worker is busy any more while the last batch is written.
+const BATCH_PIECES_MIN: usize = 16;
 const BATCH_BYTES: u64 = 32 << 20;
 const PAUSE_MS: u64 = 20;
 
-/// Where the next frame of a part goes: its pack, its number and where it begins.
+/// Where the next frame of a part goes: its pack, its number and its offset.
 type PackEnd = (String, u64, u64);
 
 pub(super) struct Writer<'w> {
@@ -42,14 +42,14 @@ pub(super) struct Writer<'w> {
     indexes: &'w [(String, Stat)],
     bytes_total: u64,
     bytes_done: u64,
-    /// Sessions that somebody works on, or will.
+    /// Sessions with unfinished work.
     busy: HashSet<String>,
-    usage: Usage,
-    /// By what the stand-ins are known that this sweep began.
+    usage: RawUsage,
+    /// Identifies the staging copies that this sweep created.
     mark: u64,
-    /// Sessions whose further pieces stand on something that is no longer so.
+    /// Sessions whose further pieces are dropped because they are based on outdated cursors.
     dropped: HashSet<String>,
-    /// All that were touched.
+    /// All sessions with a piece so far.
     sessions: HashSet<String>,
     new: HashSet<String>,
     updated: HashSet<String>,
@@ -73,8 +73,8 @@ impl<'w> Writer<'w> {
             bytes_total: plan.jobs.iter().map(Job::bytes_to_read).sum(),
             bytes_done: 0,
             busy: plan.uids().map(str::to_owned).collect(),
-            usage: Usage::default(),
-            mark: mark(),
+            usage: RawUsage::default(),
+            mark: random_mark(),
             dropped: HashSet::new(),
             sessions: HashSet::new(),
             new: HashSet::new(),
@@ -83,9 +83,9 @@ impl<'w> Writer<'w> {
         }
     }
 
-    /// Commits everything the workers send.
+    /// Commits everything that the workers send.
     pub(super) fn drain(&mut self, receiver: Receiver<Output>, budget: &Budget) -> Result<(), StoreError> {
-        self.clean()?;
+        self.delete_leftovers()?;
         let mut batch: Vec<Piece> = Vec::new();
         let (mut bytes, mut weight) = (0, 0);
         loop {
@@ -94,7 +94,7 @@ impl<'w> Writer<'w> {
                     bytes += piece.bytes_read;
                     weight += piece.weight();
                     batch.push(piece);
-                    let most = self.busy.len().clamp(LAST_PIECES, BATCH_PIECES);
+                    let most = self.busy.len().clamp(BATCH_PIECES_MIN, BATCH_PIECES);
                     if batch.len() < most && bytes < BATCH_BYTES && weight < BATCH_WEIGHT {
                         continue;
                     }
@@ -126,12 +126,13 @@ impl<'w> Writer<'w> {
             bytes = 0;
             self.commit(std::mem::take(&mut batch))?;
             self.make_room()?;
-            budget.give_back(std::mem::take(&mut weight));
+            // Only after the commit, because until then the pieces are in memory.
+            budget.release(std::mem::take(&mut weight));
         }
     }
 
-    /// Takes away what a crash left: sessions that were being made anew, and packs that no frame lies in.
-    fn clean(&mut self) -> Result<(), StoreError> {
+    /// Deletes what a crash left behind: staging copies of unfinished rebuilds, and packs without frames.
+    fn delete_leftovers(&mut self) -> Result<(), StoreError> {
         let lock = self.store.lock(self.patience)?;
         let left = self.store.reads().stand_ins()?;
         if !left.is_empty() {
@@ -158,7 +159,7 @@ impl<'w> Writer<'w> {
             if self.store.reads().has_session(&piece.uid)? {
                 known.insert(piece.uid.clone());
             }
-            if self.stands(&piece, &ahead)? {
+            if self.is_current(&piece, &ahead)? {
                 ahead.insert(piece.into.clone());
                 fit.push(piece);
             } else {
@@ -168,47 +169,56 @@ impl<'w> Writer<'w> {
             }
         }
         drop(look);
-        self.write(&lock, &fit, &known)?;
-        self.weigh(&fit)?;
+        self.write_batch(&lock, &fit, &known)?;
+        self.update_usage(&fit)?;
         for piece in &fit {
-            self.count(piece, known.contains(&piece.uid));
+            self.count_piece(piece, known.contains(&piece.uid));
         }
         (self.sweep.progress)(self.bytes_done, self.bytes_total);
         Ok(())
     }
 
-    /// Whether the store still says what a piece stands on.
-    fn stands(&self, piece: &Piece, ahead: &HashSet<String>) -> Result<bool, StoreError> {
+    /// Returns `true` if the store still has the cursors that a piece is based on.
+    fn is_current(&self, piece: &Piece, ahead: &HashSet<String>) -> Result<bool, StoreError> {
         if self.dropped.contains(&piece.into) || self.store.reads().is_buried(&piece.uid)? {
             return Ok(false);
         }
-        // What was let go meanwhile comes back by a log that is read from its beginning, and by nothing else.
-        let is_begun_anew = piece.into != piece.uid && !piece.is_refresh;
-        if !is_begun_anew && !piece.is_touch && self.store.reads().is_let_go(&piece.uid)? {
+        // If the session was evicted meanwhile, only its log, read from the beginning, can bring it back.
+        let may_be_evicted = matches!(piece.change, PieceChange::Restart(_) | PieceChange::UpdateCursors(_));
+        if !may_be_evicted && self.store.reads().is_let_go(&piece.uid)? {
             return Ok(false);
         }
         // Earlier pieces of the same session are in this batch.
         if ahead.contains(&piece.into) {
             return Ok(true);
         }
-        if piece.into != piece.uid {
-            // A stand-in is our own, unless another sweep took it for one that a crash left, or began one itself.
-            return Ok(piece.replaces == Replaces::All || self.store.reads().is_signed(&piece.into, self.mark)?);
+        match &piece.change {
+            // A staging copy is ours unless another sweep deleted it as the rest of a crash, or created one itself.
+            PieceChange::Restart(_) | PieceChange::Remask(_) | PieceChange::Reparse(_) => {
+                Ok(piece.replaces() == Replaces::All || self.store.reads().is_signed(&piece.into, self.mark)?)
+            }
+            PieceChange::Extend(extension) => self.has_base(piece, &extension.base),
+            PieceChange::UpdateCursors(update) => self.has_base(piece, &update.base),
         }
+    }
+
+    /// Returns `true` if the cursors of the session in the store are those in `base`.
+    fn has_base(&self, piece: &Piece, base: &[Cursor]) -> Result<bool, StoreError> {
         let cursors = self.store.reads().cursors_of(&piece.into)?;
         let read: Vec<Cursor> = cursors.into_iter().filter(|cursor| !cursor.is_of_copy()).collect();
-        match piece.replaces {
-            // Somebody else read a session that was new when we began.
+        match piece.replaces() {
+            // If there are cursors, another sweep has read a session that was new when this one started.
             Replaces::All => Ok(read.is_empty()),
             Replaces::Nothing | Replaces::Part => {
                 let is_there = |known: &Cursor| read.iter().any(|cursor| cursor.is_as_far_as(known));
-                Ok(read.len() == piece.base.len() && piece.base.iter().all(is_there))
+                Ok(read.len() == base.len() && base.iter().all(is_there))
             }
         }
     }
 
-    /// Packs first; then the rows that make them exist, which are committed once the packs are safe on disk.
-    fn write(&mut self, lock: &WriteLock, batch: &[Piece], known: &HashSet<String>) -> Result<(), StoreError> {
+    /// Writes the packs first and commits the rows that point into them only after the packs are synced, because a
+    /// crash must never leave a row without its frame.
+    fn write_batch(&mut self, lock: &WriteLock, batch: &[Piece], known: &HashSet<String>) -> Result<(), StoreError> {
         let mut old = Vec::new();
         let mut rows: Vec<Vec<FrameRow>> = Vec::new();
         let mut ends = HashMap::new();
@@ -216,13 +226,13 @@ impl<'w> Writer<'w> {
         let look = self.store.look()?;
         for piece in batch {
             let reads = self.store.reads();
-            match piece.replaces {
+            match piece.replaces() {
                 Replaces::All => old.extend(reads.packs_of(&piece.into)?),
                 Replaces::Part => old.extend(reads.packs_of_part(&piece.into, &piece.part)?),
                 Replaces::Nothing => {}
             }
             if piece
-                .promotes
+                .promotion()
                 .is_some_and(|promotion| promotion.extent == Extent::Whole)
             {
                 old.extend(reads.packs_of(&piece.uid)?);
@@ -244,11 +254,11 @@ impl<'w> Writer<'w> {
                 let mut begun = HashSet::new();
                 for (piece, frames) in batch.iter().zip(&rows) {
                     let is_new = begun.insert(&piece.into) && piece.into == piece.uid && !known.contains(&piece.uid);
-                    put(tx, piece, frames, &packs, sweep, is_new)?;
+                    put_piece(tx, piece, frames, &packs, sweep, is_new)?;
                     if piece.begins_stand_in() {
                         tx.sign(&piece.into, mark)?;
                     }
-                    if let Some(digest) = &piece.digest
+                    if let Some(digest) = piece.digest()
                         && tx.put_fresh_digest(digest, digest::VERSION, sweep.now)?
                     {
                         digested.push(digest.session_uid().to_owned());
@@ -262,40 +272,41 @@ impl<'w> Writer<'w> {
                     source,
                 })?;
                 let digests = (report.digested.len() + digested.len()) as u64;
-                let sentence = told_so_far(command, bytes, sessions, digests, report);
+                let sentence = describe_progress(command, bytes, sessions, digests, report);
                 Ok((digested, sentence))
             })
         })?;
         self.report.digested.extend(digested);
+        // After the commit, because the old rows pointed into these packs until then.
         for pack in old {
             packs.remove(&pack);
         }
         Ok(())
     }
 
-    /// Writes the frames of a piece, and says where they lie.
+    /// Writes the frames of a piece. Returns a row for each of them.
     fn write_frames(
         &self,
         piece: &Piece,
         ends: &mut HashMap<(String, String), PackEnd>,
         unsynced: &mut Unsynced,
     ) -> Result<Vec<FrameRow>, StoreError> {
-        if piece.frames.is_empty() {
+        let frames = piece.frames();
+        if frames.is_empty() {
             return Ok(Vec::new());
         }
         let directory = self.store.packs();
         let key = (piece.into.clone(), piece.part.clone());
-        if !ends.contains_key(&key) || piece.replaces != Replaces::Nothing {
+        if !ends.contains_key(&key) || piece.replaces() != Replaces::Nothing {
             ends.insert(key.clone(), self.pack_end(piece)?);
         }
         let (pack, frame_no, end) = ends.get_mut(&key).expect("put there just now");
-        let starts =
-            packs::append(&directory, pack, *end, &piece.frames, unsynced).map_err(|source| StoreError::Io {
-                path: directory.path(pack),
-                source,
-            })?;
+        let starts = packs::append(&directory, pack, *end, frames, unsynced).map_err(|source| StoreError::Io {
+            path: directory.path(pack),
+            source,
+        })?;
         let mut rows = Vec::new();
-        for (frame, start) in piece.frames.iter().zip(starts) {
+        for (frame, start) in frames.iter().zip(starts) {
             rows.push(FrameRow {
                 frame_no: *frame_no,
                 first_line: frame.first_line,
@@ -313,10 +324,10 @@ impl<'w> Writer<'w> {
         Ok(rows)
     }
 
-    /// The end of a part's pack; of a new one, where the part begins anew.
+    /// Returns the end of the part's current pack, or the start of a new pack if the part is replaced.
     fn pack_end(&self, piece: &Piece) -> Result<PackEnd, StoreError> {
         let reads = self.store.reads();
-        if piece.replaces == Replaces::Nothing
+        if piece.replaces() == Replaces::Nothing
             && let Some(end) = reads.pack_end(&piece.into, &piece.part)?
         {
             return Ok(end);
@@ -332,16 +343,17 @@ impl<'w> Writer<'w> {
         Ok((packs::name(&piece.uid, &piece.part, generation), 0, 0))
     }
 
-    fn count(&mut self, piece: &Piece, was_known: bool) {
+    /// Adds a committed piece to the counts.
+    fn count_piece(&mut self, piece: &Piece, was_known: bool) {
         self.bytes_done += piece.bytes_read;
         let report = &mut self.report;
         report.bytes_read += piece.bytes_read;
         report.bytes_checked += piece.bytes_checked;
         report.redactions += piece.redactions;
-        if piece.promotes.is_some_and(|promotion| !promotion.is_growth) {
+        if piece.promotion().is_some_and(|promotion| !promotion.is_growth) {
             report.sessions_refreshed += 1;
         }
-        if piece.is_refresh {
+        if piece.is_refresh() {
             return;
         }
         report.events += piece.events;
@@ -353,12 +365,12 @@ impl<'w> Writer<'w> {
         if !is_seen && (piece.bytes_read > 0 || !was_known) {
             report.files_read += 1;
             agent.files_read += 1;
-            let of = if was_known { &mut self.updated } else { &mut self.new };
-            of.insert(piece.uid.clone());
+            let seen = if was_known { &mut self.updated } else { &mut self.new };
+            seen.insert(piece.uid.clone());
         }
     }
 
-    /// Adds what was done to what was planned.
+    /// Adds the counts of what was done to the report of the plan.
     pub(super) fn finish(mut self, report: &mut Report) -> Result<(), StoreError> {
         self.note_indexes()?;
         let done = self.report;
@@ -386,14 +398,15 @@ impl<'w> Writer<'w> {
         Ok(())
     }
 
-    /// What shared files told is with every session now, unless something was left out.
+    /// Stores the metadata of shared files, because every session now has its lines. If any session was left out, does
+    /// nothing, so that the next sweep reads the files again.
     fn note_indexes(&mut self) -> Result<(), StoreError> {
         if self.indexes.is_empty() || !self.dropped.is_empty() || self.report.sessions_left > 0 {
             return Ok(());
         }
         let lock = self.store.lock(self.patience)?;
         let (bytes, digests) = (self.report.bytes_read, self.report.digested.len() as u64);
-        let sentence = told_so_far(self.command, bytes, self.sessions.len() as u64, digests, &self.report);
+        let sentence = describe_progress(self.command, bytes, self.sessions.len() as u64, digests, &self.report);
         self.store.write(&lock, self.sweep.now, self.command, |tx| {
             for (path, stat) in self.indexes {
                 tx.put_shared_file(path, *stat)?;
@@ -403,15 +416,15 @@ impl<'w> Writer<'w> {
     }
 }
 
-/// What no other sweep has, on this machine or another.
-fn mark() -> u64 {
+/// Returns a random number that no other sweep has, on this machine or another.
+fn random_mark() -> u64 {
     RandomState::new().build_hasher().finish()
 }
 
-/// What was done so far, for the journal.
-fn told_so_far(command: &str, bytes: u64, sessions: u64, digests: u64, report: &Report) -> String {
+/// Returns the sentence for the operation log about the work done so far.
+fn describe_progress(command: &str, bytes: u64, sessions: u64, digests: u64, report: &Report) -> String {
     match command {
-        "rebuild" => format!("made the rows of {} anew", several(sessions, "session")),
-        _ => sentence(bytes, sessions, 0, digests, &report.let_go),
+        "rebuild" => format!("rebuilt the rows of {}", several(sessions, "session")),
+        _ => describe_reads(bytes, sessions, 0, digests, &report.let_go),
     }
 }

@@ -1,52 +1,52 @@
-//! Blocks of five hours, as a subscription counts them: a block begins with the hour of its first call and ends five hours
-//! later, or earlier where nothing happens for so long.
+//! Blocks of five hours, as subscriptions count them: a block starts with the hour of its first call and ends five
+//! hours later. If nothing happens after that, a gap follows.
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::{Bill, Sum};
+use super::{Bill, UsageSum};
 
 const HOURS: i64 = 5;
 const HOUR_SECONDS: i64 = 3_600;
 
-/// Five hours of work, or a time without any.
+/// Five hours with calls, or a gap without any.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Block {
+pub struct BillingBlock {
     pub start: Timestamp,
-    /// When it is over, not when its last call was.
+    /// The end of the block, not the time of its last call.
     pub end: Timestamp,
-    /// None where nothing happened.
-    pub work: Option<Work>,
+    /// `None` for a gap.
+    pub work: Option<BlockWork>,
 }
 
-/// What was done in a block.
+/// The calls of a block.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Work {
+pub struct BlockWork {
     pub first: Timestamp,
     pub last: Timestamp,
-    pub sum: Sum,
-    /// Whether it still runs.
+    pub sum: UsageSum,
+    /// True if the block is not over yet.
     pub is_active: bool,
 }
 
-impl Work {
-    /// Minutes from the first call to the last; none where that is no time at all.
+impl BlockWork {
+    /// Returns the minutes from the first call to the last, or `None` if there is only one moment.
     fn minutes(&self) -> Option<f64> {
         let minutes = self.last.duration_since(self.first).as_secs_f64() / 60.0;
         (minutes > 0.0).then_some(minutes)
     }
 
-    /// How fast tokens are used.
+    /// Returns the tokens used per minute.
     pub fn tokens_per_minute(&self) -> Option<f64> {
         self.minutes().map(|minutes| self.sum.tokens.total() as f64 / minutes)
     }
 
-    /// How fast money is spent, in micro-dollars.
+    /// Returns the money spent per hour, in micro-dollars.
     pub fn micros_per_hour(&self) -> Option<f64> {
         let micros = self.sum.micros()? as f64;
         self.minutes().map(|minutes| micros / minutes * 60.0)
     }
 
-    /// What the block will have cost at its end if work goes on like this.
+    /// Returns the cost of the block at its end if work continues at this rate.
     pub fn projected_micros(&self, end: Timestamp) -> Option<u64> {
         let rest = end.duration_since(self.last).as_secs_f64().max(0.0) / 3_600.0;
         let micros = self.sum.micros()? as f64 + self.micros_per_hour()? * rest;
@@ -54,17 +54,17 @@ impl Work {
     }
 }
 
-/// The blocks of bills, oldest first, with the gaps between them. Bills that tell no time are left out.
-pub fn of(bills: &[Bill], now: Timestamp) -> Vec<Block> {
+/// Returns the blocks of some bills, oldest first, with the gaps between them. Bills without a time are skipped.
+pub fn make_blocks(bills: &[Bill], now: Timestamp) -> Vec<BillingBlock> {
     let mut timed: Vec<(Timestamp, &Bill)> = bills
         .iter()
         .filter_map(|bill| bill.call.ts.map(|at| (at, bill)))
         .collect();
     timed.sort_by_key(|(at, _)| *at);
-    let mut blocks: Vec<Block> = Vec::new();
+    let mut blocks: Vec<BillingBlock> = Vec::new();
     for (at, bill) in timed {
         match blocks.last_mut() {
-            Some(Block {
+            Some(BillingBlock {
                 end, work: Some(work), ..
             }) if at < *end => {
                 work.last = at;
@@ -72,8 +72,8 @@ pub fn of(bills: &[Bill], now: Timestamp) -> Vec<Block> {
             }
             before => {
                 let gap = before.filter(|block| at > block.end).map(|block| block.end);
-                let block = begin(at, bill);
-                let gap = gap.filter(|end| *end < block.start).map(|start| Block {
+                let block = start_block(at, bill);
+                let gap = gap.filter(|end| *end < block.start).map(|start| BillingBlock {
                     start,
                     end: block.start,
                     work: None,
@@ -83,7 +83,7 @@ pub fn of(bills: &[Bill], now: Timestamp) -> Vec<Block> {
             }
         }
     }
-    if let Some(Block {
+    if let Some(BillingBlock {
         end, work: Some(work), ..
     }) = blocks.last_mut()
     {
@@ -92,18 +92,18 @@ pub fn of(bills: &[Bill], now: Timestamp) -> Vec<Block> {
     blocks
 }
 
-fn begin(at: Timestamp, bill: &Bill) -> Block {
+fn start_block(at: Timestamp, bill: &Bill) -> BillingBlock {
     let second = at.as_second();
     let start = Timestamp::from_second(second - second.rem_euclid(HOUR_SECONDS)).unwrap_or(at);
-    let mut sum = Sum::default();
+    let mut sum = UsageSum::default();
     sum.add(bill);
-    let work = Work {
+    let work = BlockWork {
         first: at,
         last: at,
         sum,
         is_active: false,
     };
-    Block {
+    BillingBlock {
         start,
         end: start.saturating_add(SignedDuration::from_hours(HOURS)).unwrap_or(at),
         work: Some(work),

@@ -1,10 +1,10 @@
-//! Every class of `docs/diary-differences.md`, with what the public tool makes of the same log beside it.
+//! Every class of `docs/diary-differences.md`, with the result of the public tool for the same log.
 
 use serde_json::json;
 
 use crate::home::{Home, at, codex, event, head, item, lines, prompt, reply, with};
 
-/// The turns of a log of Claude Code.
+/// Returns the turns of a log of Claude Code.
 fn claude(records: &[serde_json::Value]) -> String {
     let home = Home::new();
     home.claude("s", records);
@@ -12,7 +12,7 @@ fn claude(records: &[serde_json::Value]) -> String {
     home.turns()
 }
 
-/// The turns of a log of Codex.
+/// Returns the turns of a log of Codex.
 fn thread(records: &[serde_json::Value]) -> String {
     let home = Home::new();
     home.codex("t", records);

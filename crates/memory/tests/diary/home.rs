@@ -1,4 +1,4 @@
-//! A home with logs of all agents, and a day prepared from it.
+//! A home with logs of all agents, and a day that is prepared from it.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use transcript::Agent;
 
-/// Long after every made-up day.
+/// Long after every generated day.
 pub const NOW: &str = "2026-11-16T12:00:00Z";
 pub const DATE: &str = "2026-05-12";
 
@@ -53,7 +53,7 @@ impl Home {
         path
     }
 
-    /// A log of Claude Code in a project of its own name.
+    /// Writes a log of Claude Code in a project of the same name.
     pub fn claude(&self, name: &str, records: &[Value]) -> PathBuf {
         self.write(&format!("claude/projects/-home-ada/{name}.jsonl"), lines(records))
     }
@@ -123,7 +123,7 @@ impl Home {
         }
     }
 
-    /// All rows of the index, over all projects.
+    /// Returns all rows of the index, over all projects.
     pub fn rows(&self) -> Vec<Value> {
         let mut rows = Vec::new();
         let projects = fs::read_dir(self.workspace().join("projects")).unwrap();
@@ -136,7 +136,7 @@ impl Home {
         rows
     }
 
-    /// The turns of each session: its id, and first and last line of each turn.
+    /// Returns the turns of each session: its id, and the first and last line of each turn.
     pub fn turns(&self) -> String {
         let turn = |turn: &Value| format!("{}-{}", turn["turn_start_line"], turn["turn_end_line"]);
         let row = |row: &Value| {
@@ -160,12 +160,12 @@ pub fn lines(records: &[Value]) -> String {
     records.iter().map(|record| format!("{record}\n")).collect()
 }
 
-/// A time of the day, by minute.
+/// Returns a time of the day, by minute.
 pub fn at(minute: u32) -> String {
     format!("{DATE}T{:02}:{:02}:00Z", minute / 60, minute % 60)
 }
 
-/// A prompt of Claude Code's user.
+/// Returns a prompt of a user of Claude Code.
 pub fn prompt(minute: u32, text: &str) -> Value {
     json!({"type": "user", "timestamp": at(minute), "cwd": "/home/ada/app", "sessionId": "s", "uuid": format!("u{minute}-{text}"),
         "message": {"role": "user", "content": text}})
@@ -176,7 +176,7 @@ pub fn reply(minute: u32) -> Value {
         "message": {"id": format!("m{minute}"), "role": "assistant", "content": [{"type": "text", "text": "done"}]}})
 }
 
-/// A record with other fields than it was made with.
+/// Replaces some fields of a record.
 pub fn with(mut record: Value, fields: Value) -> Value {
     let fields = fields.as_object().unwrap().clone();
     record.as_object_mut().unwrap().extend(fields);

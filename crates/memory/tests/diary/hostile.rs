@@ -1,5 +1,5 @@
-//! Bad input: each kind of it beside a good session. The workspace is whole, the good session is in it, and whatever was
-//! left out has its reason.
+//! Bad input of every kind, each beside a good session. The workspace must be complete and contain the good session,
+//! and the audit must give a reason for everything that was left out.
 
 use std::fs;
 use std::path::Path;
@@ -8,18 +8,18 @@ use serde_json::{Value, json};
 
 use crate::home::{Home, at, codex, event, head, item, lines, prompt, reply, with};
 
-/// What becomes of the bad thing.
-enum Want {
-    /// It is taken, with so many turns.
+/// The expected result for the bad input.
+enum Expected {
+    /// It is included, with this number of turns.
     Turns(usize),
-    /// It is told, with these words.
-    Told(&'static str),
-    /// It holds nothing of the day, so that nothing is missing.
+    /// It is reported with these words.
+    Reported(&'static str),
+    /// It contains nothing of the day, so nothing is missing.
     Nothing,
 }
-use Want::{Nothing, Told, Turns};
+use Expected::{Nothing, Reported, Turns};
 
-type Case = (&'static str, fn(&Home), Want);
+type Case = (&'static str, fn(&Home), Expected);
 
 fn check(cases: &[Case]) {
     for (name, plant, want) in cases {
@@ -43,7 +43,7 @@ fn check(cases: &[Case]) {
         };
         let wanted = match want {
             Turns(turns) => *turns,
-            Told(words) => {
+            Reported(words) => {
                 assert!(
                     told().any(|told| told.contains(words)),
                     "{name}: {:?}",
@@ -61,7 +61,7 @@ fn check(cases: &[Case]) {
     }
 }
 
-/// Every copy that the index names is there, and nothing lies outside of the reports root.
+/// Checks that every copy named by the index exists, and that nothing is outside of the reports root.
 fn assert_all_inside(workspace: &Path, name: &str) {
     for entry in walk(workspace) {
         assert!(entry.starts_with(workspace), "{name}");
@@ -98,7 +98,7 @@ fn bad_line(home: &Home, line: &str) {
 }
 
 #[test]
-fn what_made_the_public_tool_fail_costs_itself() {
+fn input_that_broke_the_public_tool_only_loses_itself() {
     let mut cases: Vec<Case> = vec![
         (
             "invalid UTF-8",
@@ -123,7 +123,7 @@ fn what_made_the_public_tool_fail_costs_itself() {
         (
             "a directory named like a log",
             |home| fs::create_dir_all(home.path.join("claude/projects/bad/x.jsonl")).unwrap(),
-            Told("not a regular file"),
+            Reported("not a regular file"),
         ),
         (
             "a NUL in the directory",
@@ -158,7 +158,7 @@ fn what_made_the_public_tool_fail_costs_itself() {
                         }),
                 )
             },
-            Told("UTF-16"),
+            Reported("UTF-16"),
         ),
         (
             "one id, two contents",
@@ -210,7 +210,7 @@ fn what_made_the_public_tool_fail_costs_itself() {
                     .set_modified(noon.into())
                     .unwrap();
             },
-            Told("malformed"),
+            Reported("malformed"),
         ),
         (
             "a torn trigger behind a whole line",
@@ -220,7 +220,7 @@ fn what_made_the_public_tool_fail_costs_itself() {
                     format!("{}{}", lines(&[reply(3)]), &lines(&[prompt(4, "bad")])[..40]),
                 )
             },
-            Told("malformed"),
+            Reported("malformed"),
         ),
         (
             "a command with its message first",
@@ -238,7 +238,7 @@ fn what_made_the_public_tool_fail_costs_itself() {
                     lines(&[with(prompt(3, "bad"), json!({"timestamp": null})), reply(4)]),
                 )
             },
-            Told("without a time"),
+            Reported("without a time"),
         ),
     ];
     #[cfg(unix)]
@@ -258,24 +258,24 @@ fn unix_cases() -> Vec<Case> {
         (
             "a link to nowhere",
             |home| symlink("/nowhere/at/all", place(home)).unwrap(),
-            Told("not a regular file"),
+            Reported("not a regular file"),
         ),
         (
             "a link to itself",
             |home| symlink(place(home), place(home)).unwrap(),
-            Told("not a regular file"),
+            Reported("not a regular file"),
         ),
         (
             "a link to another log",
             |home| {
                 symlink(home.path.join("claude/projects/good/good.jsonl"), place(home)).unwrap();
             },
-            Told("not a regular file"),
+            Reported("not a regular file"),
         ),
         (
             "a link out of the root",
             |home| symlink("/etc/passwd", place(home)).unwrap(),
-            Told("not a regular file"),
+            Reported("not a regular file"),
         ),
         (
             "a pipe",
@@ -283,7 +283,7 @@ fn unix_cases() -> Vec<Case> {
                 let made = std::process::Command::new("mkfifo").arg(place(home)).status().unwrap();
                 assert!(made.success());
             },
-            Told("not a regular file"),
+            Reported("not a regular file"),
         ),
         (
             "a directory that leads back",
@@ -313,7 +313,7 @@ fn unix_cases() -> Vec<Case> {
 }
 
 #[test]
-fn odd_bytes_cost_what_they_are() {
+fn odd_bytes_only_lose_themselves() {
     check(&[
         ("an empty log", |home| bad(home, ""), Nothing),
         ("only line breaks", |home| bad(home, "\n\n\n"), Nothing),
@@ -374,7 +374,7 @@ fn odd_bytes_cost_what_they_are() {
         (
             "a damaged archive",
             |home| _ = home.write("codex/sessions/rollout-z.jsonl.zst", b"(\xb5/\xfd not at all"),
-            Told("cannot be read"),
+            Reported("cannot be read"),
         ),
         (
             "half an archive",
@@ -383,7 +383,7 @@ fn odd_bytes_cost_what_they_are() {
                     zstd::encode_all(lines(&[head("z"), event(3, "user_message", "bad")]).as_bytes(), 3).unwrap();
                 home.write("codex/sessions/rollout-z.jsonl.zst", &bytes[..bytes.len() / 2]);
             },
-            Told("cannot be read"),
+            Reported("cannot be read"),
         ),
         (
             "an archive of nothing",
@@ -399,7 +399,7 @@ fn odd_bytes_cost_what_they_are() {
 }
 
 #[test]
-fn odd_fields_cost_what_they_are() {
+fn odd_fields_only_lose_themselves() {
     check(&[
         (
             "a directory that is a number",
@@ -578,7 +578,7 @@ fn odd_fields_cost_what_they_are() {
 }
 
 #[test]
-fn odd_families_cost_what_they_are() {
+fn odd_subagents_only_lose_themselves() {
     fn spawn(id: &str) -> [Value; 2] {
         let call = json!({"type": "function_call", "name": "spawn_agent", "call_id": id, "arguments": "{}"});
         let output =
@@ -624,7 +624,7 @@ fn odd_families_cost_what_they_are() {
                 let record = with(prompt(3, "part"), json!({"isSidechain": true, "agentId": "a1"}));
                 home.write("claude/projects/p/x/subagents/agent-a1.jsonl", lines(&[record]));
             },
-            Told("is a subagent's log"),
+            Reported("is a subagent's log"),
         ),
         (
             "a thread of a review",
@@ -632,13 +632,13 @@ fn odd_families_cost_what_they_are() {
                 let payload = json!({"id": "r", "cwd": "/w", "source": {"subagent": "review"}});
                 home.codex("r", &[codex(1, "session_meta", payload), item(2, "user", "review it")]);
             },
-            Told("is a subagent's log"),
+            Reported("is a subagent's log"),
         ),
     ]);
 }
 
 #[test]
-fn a_root_that_is_a_file_or_not_there_leaves_an_empty_day() {
+fn a_root_that_is_a_file_or_missing_leaves_an_empty_day() {
     let home = Home::new();
     fs::remove_dir_all(home.path.join("claude")).unwrap();
     fs::write(home.path.join("claude"), "x").unwrap();
@@ -650,7 +650,7 @@ fn a_root_that_is_a_file_or_not_there_leaves_an_empty_day() {
 }
 
 #[test]
-fn a_reports_root_that_cannot_be_made_is_an_error_and_leaves_nothing() {
+fn a_reports_root_that_cannot_be_created_is_an_error_and_leaves_nothing() {
     let home = Home::new();
     fs::write(home.reports(), "a file").unwrap();
     assert!(home.try_prepare(crate::home::DATE, None).is_err());

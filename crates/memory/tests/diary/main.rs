@@ -1,4 +1,4 @@
-//! The diary's evidence on real files: the public tool's trees, every listed difference, bad input, and what is kept.
+//! The diary's evidence from real files: the public tool's output, every listed difference, bad input, and stored text.
 
 #![allow(clippy::unwrap_used)]
 

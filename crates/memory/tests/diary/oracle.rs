@@ -1,7 +1,7 @@
-//! The same bytes as the public tool: what it wrote for made-up days is kept, and compared with what we write.
+//! The same bytes as the public tool: its output for generated days is a fixture, which is compared with ours.
 //!
-//! `tests/oracle/compare.py --record` makes the fixture. Days without traps are equal byte by byte; the classes of difference
-//! have tests of their own.
+//! `tests/oracle/compare.py --record` creates the fixture. Days without traps are equal byte by byte; each class of
+//! differences has its own test.
 
 use std::fmt::Write;
 use std::fs;
@@ -14,7 +14,7 @@ use testkit::days::{Traps, day};
 
 use crate::home::Home;
 
-/// The zones of the made-up days, by their rules of 2026: this crate brings no zones along.
+/// The time zones of the generated days, with their rules of 2026, because this crate contains no time zone database.
 const ZONES: [(&str, &str); 9] = [
     ("UTC", "UTC0"),
     ("Asia/Shanghai", "CST-8"),
@@ -28,19 +28,19 @@ const ZONES: [(&str, &str); 9] = [
 ];
 
 #[test]
-fn made_up_days_give_the_same_bytes_as_the_public_tool() {
+fn generated_days_give_the_same_bytes_as_the_public_tool() {
     let expected = include_str!("../../../../fixtures/diary/expected.txt");
     let mut days = 0;
-    for told in expected.split("=== ").skip(1) {
-        let seed: u64 = told.split(' ').next().unwrap().parse().unwrap();
+    for fixture in expected.split("=== ").skip(1) {
+        let seed: u64 = fixture.split(' ').next().unwrap().parse().unwrap();
         let ours = prepared(seed);
-        assert!(ours == told, "day {seed}\n--- theirs\n{told}\n--- ours\n{ours}");
+        assert!(ours == fixture, "day {seed}\n--- theirs\n{fixture}\n--- ours\n{ours}");
         days += 1;
     }
     assert!(days >= 40, "{days}");
 }
 
-/// A day's tree as the fixture tells it.
+/// Returns the workspace of a generated day in the format of the fixture.
 fn prepared(seed: u64) -> String {
     let made = day(seed, Traps::None);
     let mut home = Home::new();
@@ -62,27 +62,27 @@ fn prepared(seed: u64) -> String {
             });
             writeln!(text, "{name} sha256 {sum}").unwrap();
         } else {
-            let told = String::from_utf8(bytes)
+            let fixture = String::from_utf8(bytes)
                 .unwrap()
                 .replace(home.path.to_str().unwrap(), "[HOME]");
-            writeln!(text, "{name}\n{}", without_what_is_ours(&told)).unwrap();
+            writeln!(text, "{name}\n{}", remove_our_own_keys(&fixture)).unwrap();
             text.pop();
         }
     }
     text
 }
 
-/// Without the time of preparation, and without the keys that only our audit has.
-fn without_what_is_ours(told: &str) -> String {
+/// Removes the time of preparation, and the keys that only our audit has.
+fn remove_our_own_keys(fixture: &str) -> String {
     let mut text = String::new();
-    for line in told.split_inclusive('\n') {
+    for line in fixture.split_inclusive('\n') {
         match line.starts_with("  \"prepared_at\": ") {
             true => text += "  \"prepared_at\": \"-\",\n",
             false => text += line,
         }
     }
     if let Some(at) = text.find(",\n  \"copies\": ") {
-        let notes: Value = serde_json::from_str(told).unwrap();
+        let notes: Value = serde_json::from_str(fixture).unwrap();
         assert!(notes["skipped"].is_array() && notes["evicted"].is_array());
         text.truncate(at);
         text += "\n}\n";

@@ -1,9 +1,9 @@
-//! What becomes of a workspace over time, of logs that are gone, of secrets, and of Grok's sessions.
+//! Workspaces over time: deleted logs, secrets, and sessions of Grok.
 
 use std::fs;
 
 use memory::diary::{DiaryError, Prepared};
-use memory::digest::Settings;
+use memory::digest::DigestSettings;
 use memory::retention::{self, Done, Policy, Retention};
 use memory::store::{Patience, Store};
 use memory::sweep::{Sweep, run};
@@ -13,7 +13,7 @@ use transcript::Agent;
 use crate::home::{DATE, Home, at, event, head, lines, masker, prompt, reply, with};
 
 #[test]
-fn a_workspace_that_is_there_stays_and_one_of_another_zone_is_refused() {
+fn an_existing_workspace_stays_and_one_of_another_time_zone_is_refused() {
     let mut home = Home::new();
     home.claude("s", &[prompt(1, "fix"), reply(2)]);
     home.prepare();
@@ -30,7 +30,7 @@ fn a_workspace_that_is_there_stays_and_one_of_another_zone_is_refused() {
 }
 
 #[test]
-fn a_day_that_was_not_over_is_prepared_anew_and_reports_stay() {
+fn a_day_that_was_not_over_is_prepared_again_and_its_reports_stay() {
     let mut home = Home::new();
     home.now = format!("{DATE}T12:00:00Z").parse().unwrap();
     home.claude("s", &[prompt(1, "fix"), reply(2)]);
@@ -63,7 +63,7 @@ fn a_day_that_was_not_over_is_prepared_anew_and_reports_stay() {
         "# A day"
     );
     assert!(card.is_file());
-    // Of a project that is gone, what others wrote is put beside the audit.
+    // If a project is gone, the files that others wrote into it are moved beside the audit.
     fs::remove_dir_all(home.path.join("claude/projects")).unwrap();
     home.force = true;
     assert_eq!(home.prepare().projects, 0);
@@ -78,26 +78,26 @@ fn a_day_that_was_not_over_is_prepared_anew_and_reports_stay() {
 }
 
 #[test]
-fn what_a_dead_run_left_is_mended() {
+fn leftovers_of_a_crashed_run_are_cleaned_up() {
     let home = Home::new();
     home.claude("s", &[prompt(1, "fix"), reply(2)]);
     home.prepare();
     let work = home.reports().join("work");
-    // It died between the two renames: the old workspace is the only one.
+    // The process died between the two renames, so the old workspace is the only one.
     fs::rename(work.join(DATE), work.join(format!(".{DATE}.old"))).unwrap();
     fs::create_dir(work.join(format!(".{DATE}.new"))).unwrap();
-    // Runs of other days died, too.
+    // Runs for other days died, too.
     fs::create_dir_all(work.join(".2026-01-02.copies/3")).unwrap();
     fs::create_dir(work.join(".2026-01-03.new")).unwrap();
     assert!(matches!(home.try_prepare(DATE, None).unwrap(), Prepared::There(_)));
     assert_eq!(fs::read_dir(&work).unwrap().count(), 1);
-    // Half a workspace is none.
+    // Half a workspace does not count as one.
     fs::write(home.workspace().join("metadata.json"), "{").unwrap();
     assert_eq!(home.prepare().sessions, 1);
 }
 
 #[test]
-fn a_root_that_another_run_uses_is_left_to_it() {
+fn a_root_that_another_run_uses_is_not_touched() {
     let home = Home::new();
     home.prepare();
     let lock = fs::OpenOptions::new()
@@ -109,7 +109,7 @@ fn a_root_that_another_run_uses_is_left_to_it() {
 }
 
 #[test]
-fn secrets_are_masked_and_lines_stay_where_they_are() {
+fn secrets_are_masked_and_lines_keep_their_numbers() {
     let mut home = Home::new();
     home.is_verbatim = false;
     let secret = format!("ghp_{}", "aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bC1dE3fG5");
@@ -132,10 +132,10 @@ fn secrets_are_masked_and_lines_stay_where_they_are() {
 }
 
 #[test]
-fn a_log_that_is_gone_is_taken_from_memory() {
+fn a_deleted_log_is_read_from_the_memory() {
     let home = Home::new();
     let log = home.claude("s", &[prompt(1, "fix"), reply(2), prompt(5, "again"), reply(6)]);
-    let store = swept(&home);
+    let store = swept_store(&home);
     fs::remove_file(&log).unwrap();
     let made = home.prepare_with(Some(&store));
     assert_eq!(home.turns(), "s 1-2 3-4");
@@ -152,7 +152,7 @@ fn a_log_that_is_gone_is_taken_from_memory() {
 }
 
 #[test]
-fn a_day_with_sessions_that_were_let_go_names_those_whose_logs_are_gone_and_takes_the_rest() {
+fn a_day_with_evicted_sessions_reports_those_without_logs_and_contains_the_others() {
     let home = Home::new();
     let write = |id: &str, at: &str| {
         let of = |record| with(record, json!({"sessionId": id, "timestamp": at}));
@@ -162,8 +162,8 @@ fn a_day_with_sessions_that_were_let_go_names_those_whose_logs_are_gone_and_take
     write("there", &at(3));
     let kept = write("kept", &at(5));
     let late = write("late", "2026-05-14T10:00:00Z");
-    drop(swept(&home));
-    let_go(&home, &["claude:kept"]);
+    drop(swept_store(&home));
+    evict_all_except(&home, &["claude:kept"]);
     let store = Store::open_existing(home.path.join("store")).unwrap().unwrap();
     for log in [gone, kept, late] {
         fs::remove_file(log).unwrap();
@@ -182,8 +182,8 @@ fn a_day_with_sessions_that_were_let_go_names_those_whose_logs_are_gone_and_take
     assert_eq!(home.audit()["evicted"], json!(["claude:gone"]));
 }
 
-/// Lets all raw text go but that of the sessions named.
-fn let_go(home: &Home, kept: &[&str]) {
+/// Evicts all raw text except that of the named sessions.
+fn evict_all_except(home: &Home, kept: &[&str]) {
     let store = &mut Store::open(home.path.join("store")).unwrap();
     let wait = Patience::Wait(&|| {});
     let lock = store.lock(wait).unwrap();
@@ -204,7 +204,7 @@ fn let_go(home: &Home, kept: &[&str]) {
             distilled_cap_bytes: u64::MAX,
             today_began: home.now,
         },
-        digests: Settings {
+        digests: DigestSettings {
             now: home.now,
             task_pattern: &task_pattern,
         },
@@ -219,8 +219,8 @@ fn let_go(home: &Home, kept: &[&str]) {
     assert!(done.is_finished && done.lost().count() == 0, "{done:?}");
 }
 
-/// A store that has read all logs of a home.
-fn swept(home: &Home) -> Store {
+/// Returns a store that has read all logs of a home.
+fn swept_store(home: &Home) -> Store {
     let (directory, roots, masker) = (home.path.join("store"), home.roots(), masker());
     run(
         &Sweep::new(&(&directory).into(), &roots, &masker, home.now),
@@ -231,7 +231,7 @@ fn swept(home: &Home) -> Store {
 }
 
 #[test]
-fn a_subagent_is_copied_once_for_the_turns_that_name_it_and_an_orphan_is_told() {
+fn a_subagent_is_copied_once_for_the_turns_that_name_it_and_an_orphan_is_reported() {
     let home = Home::new();
     let spawn = json!({"type": "response_item", "timestamp": at(2), "payload":
         {"type": "function_call", "name": "spawn_agent", "call_id": "c", "arguments": "{\"agent_type\":\"worker\"}"}});
@@ -278,7 +278,7 @@ fn a_subagent_is_copied_once_for_the_turns_that_name_it_and_an_orphan_is_told() 
 }
 
 #[test]
-fn a_compressed_log_is_copied_unpacked() {
+fn a_compressed_log_is_copied_decompressed() {
     let home = Home::new();
     let bytes = lines(&[head("t"), event(1, "user_message", "go")]);
     home.write(
@@ -300,7 +300,7 @@ fn a_compressed_log_is_copied_unpacked() {
 }
 
 #[test]
-fn our_own_sessions_are_left_out_and_fallback_roots_hold() {
+fn our_own_sessions_are_left_out_and_fallback_roots_are_used() {
     let mut home = Home::new();
     fs::create_dir_all(home.reports().join("work")).unwrap();
     let own = home.reports().join("work");
@@ -326,7 +326,7 @@ fn our_own_sessions_are_left_out_and_fallback_roots_hold() {
 
 const GROK: &str = "0199a2b4-0000-7000-8000-000000000001";
 
-/// A session of Grok's, and the directory it lies in.
+/// Writes a session of Grok and returns its directory.
 fn grok(home: &Home) -> String {
     let id = GROK;
     let seconds: i64 = at(5).parse::<jiff::Timestamp>().unwrap().as_second();
@@ -351,7 +351,7 @@ fn grok(home: &Home) -> String {
 }
 
 #[test]
-fn what_lay_beside_a_grok_log_that_is_gone_comes_from_memory_with_it() {
+fn companions_of_a_deleted_grok_log_are_read_from_the_memory() {
     let mut home = Home::new();
     let base = grok(&home);
     home.write(
@@ -384,7 +384,7 @@ fn what_lay_beside_a_grok_log_that_is_gone_comes_from_memory_with_it() {
     home.prepare();
     let (on_disk, rows) = (files(&home), home.rows());
     assert_eq!(on_disk.len(), 3);
-    let store = swept(&home);
+    let store = swept_store(&home);
     fs::remove_dir_all(home.path.join(&base)).unwrap();
     home.force = true;
     let made = home.prepare_with(Some(&store));
@@ -394,7 +394,7 @@ fn what_lay_beside_a_grok_log_that_is_gone_comes_from_memory_with_it() {
 }
 
 #[test]
-fn a_grok_session_is_copied_with_what_lies_beside_it() {
+fn a_grok_session_is_copied_with_its_companions() {
     let mut home = Home::new();
     let base = grok(&home);
     let id = GROK;
@@ -414,7 +414,7 @@ fn a_grok_session_is_copied_with_what_lies_beside_it() {
         .join(&key)
         .join(format!("sessions/grok/{id}/events.jsonl"));
     assert!(beside.is_file());
-    // The summary knows better than the directory.
+    // The summary overrides the directory.
     home.write(
         &format!("{base}/summary.json"),
         "{\"info\":{\"cwd\":\"/home/ada/moon\"}}",
@@ -425,7 +425,7 @@ fn a_grok_session_is_copied_with_what_lies_beside_it() {
 }
 
 #[test]
-fn a_log_larger_than_what_is_held_is_read_in_a_stream() {
+fn a_log_larger_than_the_memory_limit_is_streamed() {
     let mut home = Home::new();
     home.is_verbatim = false;
     let old = |text: String| json!({"timestamp": "2026-01-01T00:00:00Z", "type": "event_msg", "payload": {"type": "agent_message", "message": text}});
@@ -433,7 +433,7 @@ fn a_log_larger_than_what_is_held_is_read_in_a_stream() {
     for _ in 0..3 {
         bytes += &lines(&[old("y".repeat(1 << 20))]);
     }
-    // Longer than any line that is parsed: it stays a line.
+    // The line is longer than the parser accepts, but it is still a line.
     bytes += &lines(&[old("z".repeat(65 << 20))]);
     bytes += &lines(&[event(1, "user_message", "go"), event(2, "agent_message", "done")]);
     home.write(

@@ -1,4 +1,4 @@
-//! What workspaces hold of sessions, and a day that is taken away because of one.
+//! Which sessions a workspace contains, and the removal of a day because of one of them.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -20,7 +20,7 @@ fn codex_with_child(home: &Home) {
 }
 
 #[test]
-fn a_workspace_knows_its_sessions_and_their_subagents() {
+fn a_workspace_lists_its_sessions_and_their_subagents() {
     let home = Home::new();
     home.claude("s", &[prompt(1, "fix"), reply(2)]);
     codex_with_child(&home);
@@ -37,7 +37,7 @@ fn a_workspace_knows_its_sessions_and_their_subagents() {
     }
     assert_eq!(traces(&home.reports(), &|uid| uid == "claude:other"), []);
     assert_eq!(traces(&home.path.join("nowhere"), &|_| true), []);
-    // A torn index costs the row that is torn.
+    // A torn row of an index only loses that row.
     let index = home.workspace().join("projects");
     let index = fs::read_dir(index)
         .unwrap()
@@ -51,7 +51,7 @@ fn a_workspace_knows_its_sessions_and_their_subagents() {
 }
 
 #[test]
-fn a_day_goes_as_a_whole_and_so_does_what_dead_runs_left() {
+fn a_day_is_removed_completely_with_the_leftovers_of_crashed_runs() {
     let home = Home::new();
     home.claude("s", &[prompt(1, "fix"), reply(2)]);
     home.prepare();
@@ -75,7 +75,7 @@ fn a_day_goes_as_a_whole_and_so_does_what_dead_runs_left() {
 }
 
 #[test]
-fn a_workspace_that_a_dead_run_had_put_aside_is_found_and_goes() {
+fn a_workspace_renamed_by_a_crashed_run_is_found_and_removed() {
     let home = Home::new();
     home.claude("s", &[prompt(1, "fix"), reply(2)]);
     home.prepare();
@@ -88,7 +88,7 @@ fn a_workspace_that_a_dead_run_had_put_aside_is_found_and_goes() {
 }
 
 #[test]
-fn a_day_that_is_being_prepared_stays() {
+fn a_day_that_is_being_prepared_is_not_removed() {
     let home = Home::new();
     home.claude("s", &[prompt(1, "fix"), reply(2)]);
     home.prepare();

@@ -1,4 +1,4 @@
-//! A shared memory that others write to, and not all of them mean well; and one that is cut off while it is moved back.
+//! A shared memory to which malicious machines write, and one whose move back is interrupted.
 
 use jiff::Timestamp;
 use memory::hub;
@@ -12,7 +12,7 @@ const SESSION: &str = "5e550000-0000-4000-8000-000000000001";
 const UID: &str = "claude:5e550000-0000-4000-8000-000000000001";
 const LOG: &str = ".claude/projects/-home-ada-app/5e550000-0000-4000-8000-000000000001.jsonl";
 
-/// A log that fills frames, so that it lies in a pack.
+/// Returns a log that fills several frames, so that the session has a pack.
 fn log(word: &str) -> String {
     let mut log = ClaudeLog::new(SESSION);
     for number in 0..24 {
@@ -28,7 +28,7 @@ fn kept(store: &Store) -> String {
 }
 
 #[test]
-fn what_a_shared_memory_calls_its_packs_names_no_file_here() {
+fn pack_names_of_a_shared_memory_never_name_local_files() {
     let Some(server) = Postgres::shared() else { return };
     let (machine, url) = (Machine::new("desk"), server.database());
     machine.write(LOG, log("word"));
@@ -47,7 +47,7 @@ fn what_a_shared_memory_calls_its_packs_names_no_file_here() {
 }
 
 #[test]
-fn a_move_back_that_is_cut_off_leaves_what_was_there_readable() {
+fn an_interrupted_move_back_leaves_the_old_memory_readable() {
     let Some(server) = Postgres::shared() else { return };
     let (machine, url) = (Machine::new("desk"), server.database());
     machine.write(LOG, log("before"));
@@ -56,7 +56,7 @@ fn a_move_back_that_is_cut_off_leaves_what_was_there_readable() {
     machine.sweep(&machine.at(&url)).unwrap();
     let there = Store::open(machine.at(&url)).unwrap();
     let mut back = Store::open(machine.local()).unwrap();
-    // Frames are written, and then their rows cannot be.
+    // The frames can be written, but their rows cannot.
     let other = rusqlite::Connection::open(machine.path("store").join(Store::DATABASE)).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     let cut = hub::move_all(&there, &mut back, Timestamp::now(), WAIT, &|_, _| {});
@@ -65,7 +65,7 @@ fn a_move_back_that_is_cut_off_leaves_what_was_there_readable() {
     assert_eq!(kept(&back), log("before"));
     hub::move_all(&there, &mut back, Timestamp::now(), WAIT, &|_, _| {}).unwrap();
     assert_eq!(kept(&back), log("since then"));
-    // What the new one took the place of is gone from the disk.
+    // The replaced packs are deleted from the disk.
     let files = walk(&machine.path("store/packs"));
     assert_eq!(files, back.reads().packs_of(UID).unwrap().len());
 }
@@ -76,7 +76,7 @@ fn walk(directory: &std::path::Path) -> usize {
 }
 
 #[test]
-fn what_another_machine_made_of_a_session_is_no_file_of_this_one() {
+fn a_session_of_another_machine_is_never_read_from_a_local_file() {
     let Some(server) = Postgres::shared() else { return };
     let (desk, lap, url) = (Machine::new("desk"), Machine::new("lap"), server.database());
     desk.write(LOG, ClaudeLog::new(SESSION).prompt("word").jsonl());
@@ -101,7 +101,7 @@ fn what_another_machine_made_of_a_session_is_no_file_of_this_one() {
     assert_eq!(there.reads().copies_of(UID).unwrap(), std::slice::from_ref(&copy));
     let other = Store::open(lap.at(&url)).unwrap();
     assert_eq!(other.reads().copies_of(UID).unwrap(), []);
-    // Moved, it is still known where it was made.
+    // A moved session still names the machine that created it.
     let mut back = Store::open(desk.local()).unwrap();
     server.run_in(database(&url), "DELETE FROM copies WHERE at = 1");
     hub::move_all(&there, &mut back, now, WAIT, &|_, _| {}).unwrap();

@@ -1,4 +1,4 @@
-//! Search on a server: by its own index, and with the same answers as from a directory.
+//! Search on a server uses its own index and returns the same results as in a directory.
 
 use std::collections::BTreeSet;
 
@@ -13,8 +13,8 @@ use super::world::{Machine, WAIT, database};
 
 const SESSION: &str = "5e550000-0000-4000-8000-000000000001";
 
-/// Lets a server write down how it answers.
-const EXPLAINED: &str =
+/// Makes the server log its query plans.
+const LOG_QUERY_PLANS: &str =
     "?options=-c%20session_preload_libraries%3Dauto_explain%20-c%20auto_explain.log_min_duration%3D0";
 
 fn machine() -> Machine {
@@ -28,8 +28,9 @@ fn machine() -> Machine {
     machine
 }
 
-/// All sorts of questions: words, phrases, beginnings, absences, characters anywhere, expressions, and scripts without spaces.
-fn questions() -> Vec<Query> {
+/// Returns queries of every kind: words, phrases, prefixes, exclusions, substrings, regular expressions, and scripts
+/// without spaces.
+fn queries() -> Vec<Query> {
     let words = [
         "parse",
         "config",
@@ -58,8 +59,8 @@ fn questions() -> Vec<Query> {
     words.chain(rest).map(Result::unwrap).collect()
 }
 
-/// Everything that is found, however it is ranked.
-fn found(store: &Store, query: &Query) -> BTreeSet<String> {
+/// Returns all results, regardless of their rank.
+fn find_all(store: &Store, query: &Query) -> BTreeSet<String> {
     let question = Question {
         query,
         now: Timestamp::now(),
@@ -71,17 +72,17 @@ fn found(store: &Store, query: &Query) -> BTreeSet<String> {
     };
     let findings = find(store, &question).unwrap();
     assert_eq!(findings.unreadable, Vec::<String>::new());
-    let told = |one: &memory::find::Found| {
+    let contents = |one: &memory::find::Found| {
         let uid = &one.session.session_uid;
         format!("{uid} {:?} {:?} {:?} {:?}", one.turn, one.part, one.line, one.snippet)
     };
-    findings.found.iter().map(told).collect()
+    findings.found.iter().map(contents).collect()
 }
 
-fn assert_found_alike(here: &Store, there: &Store, how: &str) {
+fn assert_same_results(here: &Store, there: &Store, how: &str) {
     let mut hits = 0;
-    for query in questions() {
-        let (ours, theirs) = (found(here, &query), found(there, &query));
+    for query in queries() {
+        let (ours, theirs) = (find_all(here, &query), find_all(there, &query));
         assert_eq!(ours, theirs, "{how}: {:?}", query.terms.first().map(|term| &term.typed));
         hits += ours.len();
     }
@@ -89,10 +90,10 @@ fn assert_found_alike(here: &Store, there: &Store, how: &str) {
 }
 
 #[test]
-fn a_search_on_a_server_asks_its_index_and_finds_what_is_found_in_a_directory() {
+fn a_search_on_a_server_uses_its_index_and_finds_the_same_as_in_a_directory() {
     let Some(server) = Postgres::start() else { return };
     let (machine, url) = (machine(), server.database());
-    // Of so many sessions the newest are asked apart.
+    // If there are this many sessions, the newest are searched separately.
     for number in 100..250 {
         let log = ClaudeLog::new(&format!("5e550000-0000-4000-8000-000000000{number}"));
         let log = log.prompt(&format!("parse the {number} migrations"));
@@ -101,14 +102,14 @@ fn a_search_on_a_server_asks_its_index_and_finds_what_is_found_in_a_directory() 
     machine.sweep(&machine.local()).unwrap();
     machine.sweep(&machine.at(&url)).unwrap();
     let here = Store::open(machine.local()).unwrap();
-    let there = Store::open(machine.at(&format!("{url}{EXPLAINED}"))).unwrap();
+    let there = Store::open(machine.at(&format!("{url}{LOG_QUERY_PLANS}"))).unwrap();
     assert_eq!(there.reads().index().unwrap(), Index::Pieces);
-    assert_found_alike(&here, &there, "all indexes");
+    assert_same_results(&here, &there, "all indexes");
     let log = server.log();
     let asked = "SELECT session_uid, part, frame_no FROM words WHERE";
     let plans: Vec<&str> = log
         .split("Query Text: ")
-        .filter(|told| told.starts_with(asked))
+        .filter(|contents| contents.starts_with(asked))
         .collect();
     for index in ["words_by_word", "words_by_piece"] {
         let scan = format!("Bitmap Index Scan on {index}");
@@ -120,7 +121,7 @@ fn a_search_on_a_server_asks_its_index_and_finds_what_is_found_in_a_directory() 
     );
     let filters = "SELECT session_uid, part, frame_no, bytes FROM filters";
     let asked = log.matches(filters).count();
-    found(&there, &Query::words("parse").unwrap());
+    find_all(&there, &Query::words("parse").unwrap());
     assert_eq!(
         server.log().matches(filters).count(),
         asked,
@@ -129,7 +130,7 @@ fn a_search_on_a_server_asks_its_index_and_finds_what_is_found_in_a_directory() 
 }
 
 #[test]
-fn where_the_index_is_not_whole_filters_find_the_same() {
+fn with_an_incomplete_index_filters_find_the_same() {
     let Some(server) = Postgres::shared() else { return };
     let (machine, url) = (machine(), server.database());
     machine.sweep(&machine.local()).unwrap();
@@ -146,19 +147,19 @@ fn where_the_index_is_not_whole_filters_find_the_same() {
         server.run_in(database(&url), sql);
         let there = Store::open(machine.at(&url)).unwrap();
         assert_eq!(there.reads().index().unwrap(), index, "{sql}");
-        assert_found_alike(&here, &there, sql);
+        assert_same_results(&here, &there, sql);
     }
-    // Made ready again, and made anew, it is whole.
+    // Set up again and rebuilt, the index is complete.
     let there = Store::open(machine.at(&url)).unwrap();
     there.make_roles().unwrap();
     machine.rebuild(&machine.at(&url));
     let there = Store::open(machine.at(&url)).unwrap();
     assert_eq!(there.reads().index().unwrap(), Index::Pieces);
-    assert_found_alike(&here, &there, "made anew");
+    assert_same_results(&here, &there, "made anew");
 }
 
 #[test]
-fn words_go_with_their_frames_when_a_memory_is_moved_and_when_text_is_let_go() {
+fn indexed_words_follow_their_frames_in_a_move_and_in_an_eviction() {
     let Some(server) = Postgres::shared() else { return };
     let (machine, url) = (machine(), server.database());
     machine.sweep(&machine.local()).unwrap();
@@ -176,9 +177,9 @@ fn words_go_with_their_frames_when_a_memory_is_moved_and_when_text_is_let_go() {
     assert_eq!(swept, all(&moved));
     assert!(swept.contains("parseconfig"), "{swept}");
     let sql = "SELECT count(*) FROM words JOIN sessions USING (session_uid) WHERE evicted_at IS NOT NULL";
-    machine.let_all_go(&machine.at(&url));
+    machine.evict_all(&machine.at(&url));
     assert!(!all(&url).contains("parseconfig"));
     assert_eq!(server.run_in(database(&url), sql), "0");
-    // A URL with words of its own is still one.
-    assert!(Server::of_url(&format!("{url}{EXPLAINED}")).is_ok());
+    // A URL with its own options is still valid.
+    assert!(Server::of_url(&format!("{url}{LOG_QUERY_PLANS}")).is_ok());
 }

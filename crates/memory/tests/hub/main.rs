@@ -1,5 +1,5 @@
-//! Stories of a memory that many machines share: moved there and back, delivered to, and written by many at once while connections
-//! are cut. The server is a real one.
+//! Stories of a memory shared by many machines: moved there and back, pushed to, and written concurrently while
+//! connections are cut. The server is a real one.
 
 #![allow(clippy::unwrap_used)]
 

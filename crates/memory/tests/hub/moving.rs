@@ -1,4 +1,4 @@
-//! A whole memory moved, and one delivered from.
+//! Moving a whole memory, and pushing from one.
 
 use jiff::Timestamp;
 use memory::hub::{self, Share};
@@ -18,7 +18,7 @@ fn a_memory_moves_to_a_server_and_back_and_is_the_same() {
     let sessions = local.reads().sessions().unwrap();
     assert_eq!((moved.sessions, moved.unchanged), (sessions.len() as u64, 0));
     assert_same(&local, &there);
-    // Nothing is read again by a machine whose memory went there.
+    // A machine whose memory was moved there reads nothing again.
     assert_eq!(machine.sweep(&machine.at(&url)).unwrap().bytes_read, 0);
 
     let again = hub::move_all(&local, &mut there, Timestamp::now(), WAIT, &|_, _| {}).unwrap();
@@ -31,14 +31,14 @@ fn a_memory_moves_to_a_server_and_back_and_is_the_same() {
 }
 
 #[test]
-fn a_move_that_was_cut_off_goes_on_and_one_that_would_mix_two_memories_is_refused() {
+fn an_interrupted_move_continues_and_one_that_would_mix_two_memories_is_refused() {
     let Some(server) = Postgres::shared() else { return };
     let (machine, url) = (Machine::full("desk", 1), server.database());
     machine.sweep(&machine.local()).unwrap();
     let local = Store::open(machine.local()).unwrap();
     let mut there = Store::open(machine.at(&url)).unwrap();
     hub::move_all(&local, &mut there, Timestamp::now(), WAIT, &|_, _| {}).unwrap();
-    // As if it had been cut off before two sessions, and a frame of a third were damaged.
+    // As if the move was interrupted before two sessions and a frame of a third was damaged.
     let uids: Vec<String> = local
         .reads()
         .sessions()
@@ -69,7 +69,7 @@ fn a_move_that_was_cut_off_goes_on_and_one_that_would_mix_two_memories_is_refuse
 }
 
 #[test]
-fn what_is_delivered_as_digests_holds_no_prompt_and_no_line_and_the_numbers_are_the_same() {
+fn pushed_digests_contain_no_prompt_and_no_line_and_have_the_same_numbers() {
     let Some(server) = Postgres::shared() else { return };
     let (machine, url) = (Machine::full("desk", 1), server.database());
     machine.write(
@@ -91,7 +91,7 @@ fn what_is_delivered_as_digests_holds_no_prompt_and_no_line_and_the_numbers_are_
     assert!(!all.contains("canary"), "{all}");
     let again = hub::push(&local, &mut there, &digests, Timestamp::now(), WAIT).unwrap();
     assert_eq!((again.sessions, again.unchanged), (0, pushed.sessions));
-    // Later all of it may go.
+    // Later, all of it may be sent.
     let full = |_: &str| Ok(Share::Full);
     let pushed = hub::push(&local, &mut there, &full, Timestamp::now(), WAIT).unwrap();
     assert_eq!(pushed.sessions as usize, local.reads().sessions().unwrap().len());
@@ -99,7 +99,7 @@ fn what_is_delivered_as_digests_holds_no_prompt_and_no_line_and_the_numbers_are_
 }
 
 #[test]
-fn of_two_machines_with_one_session_the_longer_log_counts() {
+fn the_longer_log_of_two_machines_with_one_session_is_stored() {
     let Some(server) = Postgres::shared() else { return };
     let url = server.database();
     let log = ".claude/projects/-home-ada-app/5e550000-0000-4000-8000-000000000001.jsonl";
@@ -124,7 +124,7 @@ fn of_two_machines_with_one_session_the_longer_log_counts() {
         String::from_utf8(bytes).unwrap(),
         line("one") + &line("two") + &line("three")
     );
-    // Swept into one memory by both, it is the same, and nobody reads anything twice in the end.
+    // If both machines sweep into one memory, the result is the same, and in the end neither reads anything twice.
     let url = server.database();
     for machine in [&lap, &desk, &lap, &desk] {
         machine.sweep(&machine.at(&url)).unwrap();

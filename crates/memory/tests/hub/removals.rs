@@ -1,8 +1,8 @@
-//! What is taken away in a memory that delivers to others goes there, too, and what others said or wrote stays.
+//! What is removed from a memory that pushes to others is removed there, too. What other machines wrote stays.
 
 use jiff::Timestamp;
 use memory::annotations::{self, Tag, Tagging, Text};
-use memory::digest::Settings;
+use memory::digest::DigestSettings;
 use memory::hub::{self, Pushed, Share};
 use memory::mask::{MaskKey, Masker, UserRules};
 use memory::retention::{self, Reach};
@@ -27,7 +27,7 @@ fn log() -> ClaudeLog {
         .reply("the canary sings")
 }
 
-/// A machine with one session that it shares with others, and one of its own.
+/// Creates a machine with one session that it shares with others, and one of its own.
 fn machine(name: &str) -> Machine {
     let machine = Machine::new(name);
     machine.write(LOG, log().jsonl());
@@ -52,7 +52,7 @@ fn annotate(place: &Place, kind: Annotation, text: &str) {
     annotations::annotate(&mut store, WAIT, Timestamp::now(), UID, kind, &text).unwrap();
 }
 
-/// Keeps a session for good, or no longer, as the command does.
+/// Sets or clears the keep flag of a session, like the command.
 fn keep(place: &Place, is_kept: bool) {
     let mut store = Store::open(place).unwrap();
     let (lock, now) = (store.lock(WAIT).unwrap(), Timestamp::now());
@@ -67,7 +67,7 @@ fn forget(place: &Place, reach: Reach) {
     let mut store = Store::open(place).unwrap();
     let remains = retention::remains(&store.reads(), &[UID.to_owned()]).unwrap();
     let task_pattern = regex::Regex::new("T-[0-9]+").unwrap();
-    let digests = Settings {
+    let digests = DigestSettings {
         now: Timestamp::now(),
         task_pattern: &task_pattern,
     };
@@ -86,7 +86,7 @@ fn tags(machine: &Machine, url: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_word_that_is_taken_away_here_goes_there_and_the_words_of_others_stay() {
+fn an_annotation_removed_here_is_removed_there_and_those_of_others_stay() {
     let Some(server) = Postgres::shared() else { return };
     let (desk, lap, url) = (machine("desk"), machine("lap"), server.database());
     tag(&desk.local(), "bird", Tagging::Add);
@@ -113,11 +113,11 @@ fn a_word_that_is_taken_away_here_goes_there_and_the_words_of_others_stay() {
     assert_eq!((said.name, said.note), (None, None));
     assert!(!there.reads().is_kept(UID).unwrap());
     assert_eq!(said.tags, ["direct", "lap"]);
-    // What two said is still said by the other one, and no longer ours to take away.
+    // If two machines added a tag, the other one still has it, and it is no longer ours to remove.
     assert_eq!(push(&lap, &url).beside, 1);
     assert_eq!(push(&desk, &url).taken_back, 0);
     assert_eq!(tags(&desk, &url), ["both", "direct", "lap"]);
-    // Said anew, it is there again; and a name that another one gave since is not taken away with ours.
+    // If it is added again, it is back. A name that another machine has set since is not removed with ours.
     tag(&desk.local(), "bird", Tagging::Add);
     annotate(&desk.local(), Annotation::Name, "mine");
     push(&desk, &url);
@@ -131,7 +131,7 @@ fn a_word_that_is_taken_away_here_goes_there_and_the_words_of_others_stay() {
 }
 
 #[test]
-fn a_memory_that_came_from_the_shared_one_does_not_take_away_what_was_said_there() {
+fn a_memory_copied_from_the_shared_one_removes_nothing_there() {
     let Some(server) = Postgres::shared() else { return };
     let (desk, lap, url) = (machine("desk"), Machine::new("lap"), server.database());
     push(&desk, &url);
@@ -146,7 +146,7 @@ fn a_memory_that_came_from_the_shared_one_does_not_take_away_what_was_said_there
 }
 
 #[test]
-fn nothing_is_left_there_of_a_session_that_was_forgotten_here_and_nobody_brings_it_back() {
+fn a_session_forgotten_here_is_deleted_there_and_cannot_come_back() {
     let Some(server) = Postgres::shared() else { return };
     for reach in [Reach::Raw, Reach::WithDigest] {
         let (desk, lap, url) = (machine("desk"), machine("lap"), server.database());
@@ -164,19 +164,19 @@ fn nothing_is_left_there_of_a_session_that_was_forgotten_here_and_nobody_brings_
         );
         for try_again in [false, true] {
             if try_again {
-                // Neither the one that forgot it, nor one that has a copy of its log, delivered or swept.
+                // Neither the machine that forgot it nor one with a copy of its log can push or sweep it.
                 assert_eq!(push(&desk, &url).forgotten, 0);
                 push(&lap, &url);
                 lap.sweep_and_digest(&lap.at(&url));
             }
             let all = dump(server, &url);
             let hex: String = "canary".bytes().map(|byte| format!("{byte:02x}")).collect();
-            let told: Vec<&str> = all
+            let contents: Vec<&str> = all
                 .lines()
                 .filter(|line| line.contains("canary") || line.contains(&hex))
                 .collect();
-            assert_eq!(told, Vec::<&str>::new(), "{reach:?}");
-            // That it was forgotten is all that is known of it.
+            assert_eq!(contents, Vec::<&str>::new(), "{reach:?}");
+            // Only the tombstone names it.
             let named = all.lines().filter(|line| line.contains(UID));
             let tables: Vec<&str> = named.filter_map(|line| line.split(' ').next()).collect();
             assert!(
@@ -190,7 +190,7 @@ fn nothing_is_left_there_of_a_session_that_was_forgotten_here_and_nobody_brings_
 }
 
 #[test]
-fn what_was_forgotten_before_it_was_delivered_never_is() {
+fn a_session_forgotten_before_a_push_is_never_pushed() {
     let Some(server) = Postgres::shared() else { return };
     let (desk, url) = (machine("desk"), server.database());
     tag(&desk.local(), "canary", Tagging::Add);
@@ -201,7 +201,7 @@ fn what_was_forgotten_before_it_was_delivered_never_is() {
     assert!(!all.contains(UID) && !all.contains("canary"), "{all}");
 }
 
-/// How many rows tell of a session, table by table.
+/// Returns the number of rows that mention a session, for each table.
 fn database_rows(server: &Postgres, url: &str, uid: &str) -> Vec<usize> {
     let count = |table: &str| {
         let sql = format!("SELECT count(*) FROM {table} WHERE session_uid = '{uid}'");
@@ -213,7 +213,7 @@ fn database_rows(server: &Postgres, url: &str, uid: &str) -> Vec<usize> {
 }
 
 #[test]
-fn what_another_machine_wrote_stays_though_it_is_forgotten_here() {
+fn a_session_of_another_machine_stays_when_it_is_forgotten_here() {
     let Some(server) = Postgres::shared() else { return };
     let (desk, lap, url) = (machine("desk"), machine("lap"), server.database());
     lap.write(LOG, log().prompt("and on the lap").jsonl());
@@ -228,7 +228,7 @@ fn what_another_machine_wrote_stays_though_it_is_forgotten_here() {
 }
 
 #[test]
-fn what_is_forgotten_while_the_server_is_away_is_forgotten_when_it_is_back() {
+fn a_session_forgotten_while_the_server_is_down_is_deleted_once_it_is_back() {
     let Some(server) = Postgres::start() else { return };
     let (desk, url) = (machine("desk"), server.database());
     tag(&desk.local(), "bird", Tagging::Add);
@@ -250,7 +250,7 @@ fn what_is_forgotten_while_the_server_is_away_is_forgotten_when_it_is_back() {
         ));
     };
     let local = Store::open(desk.local()).unwrap();
-    // Cut off before anything, and once the one is gone and the other one is not yet there.
+    // Interrupted before anything was sent, and once between the two removals.
     let mut there = Store::open(desk.at(&url)).unwrap();
     let right = there.lock(WAIT).unwrap();
     cut();
@@ -277,14 +277,14 @@ fn what_is_forgotten_while_the_server_is_away_is_forgotten_when_it_is_back() {
 }
 
 #[test]
-fn what_another_one_delivers_or_forgets_meanwhile_counts() {
+fn a_concurrent_push_or_forget_of_another_machine_is_respected() {
     let Some(server) = Postgres::shared() else { return };
     let (desk, lap) = (machine("desk"), machine("lap"));
     let longer = log().prompt("and on the lap").jsonl();
     lap.write(LOG, &longer);
     lap.sweep_and_digest(&lap.local());
     let local = Store::open(desk.local()).unwrap();
-    // Between the look at what is there and the delivery somebody else delivers more.
+    // Another machine pushes more between our check and our push.
     let url = server.database();
     let mut there = Store::open(desk.at(&url)).unwrap();
     let meanwhile = |uid: &str| {
@@ -298,7 +298,7 @@ fn what_another_one_delivers_or_forgets_meanwhile_counts() {
     let mut kept = Vec::new();
     memory::kept::cat(&there, UID, "log", &mut kept).unwrap().unwrap();
     assert_eq!(String::from_utf8(kept).unwrap(), longer);
-    // And somebody else forgets it.
+    // Another machine forgets it.
     let url = server.database();
     let mut there = Store::open(desk.at(&url)).unwrap();
     let meanwhile = |uid: &str| {

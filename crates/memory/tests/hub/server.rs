@@ -1,4 +1,4 @@
-//! The server itself: encrypted connections, roles, many that start at once, and one that lets go at a time.
+//! The server itself: encrypted connections, roles, many machines that start at once, and evictions one at a time.
 
 use std::sync::Barrier;
 use std::thread;
@@ -8,10 +8,10 @@ use memory::hub::{self, Share};
 use memory::store::{ServerErrorKind, Store, StoreError};
 use testkit::postgres::Postgres;
 
-use super::world::{Machine, WAIT, assert_same, database, told};
+use super::world::{Machine, WAIT, assert_same, contents, database};
 
 #[test]
-fn a_server_has_to_prove_its_name_and_all_that_is_said_to_it_is_encrypted() {
+fn the_server_must_prove_its_name_and_connections_are_encrypted() {
     let Some(server) = Postgres::start_encrypted() else {
         return;
     };
@@ -25,14 +25,14 @@ fn a_server_has_to_prove_its_name_and_all_that_is_said_to_it_is_encrypted() {
         "SELECT DISTINCT ssl FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) WHERE application_name = 'boswell'";
     assert_eq!(server.run_in(name, encrypted), "t");
     drop(store);
-    // The certificate is for another name, or signed by somebody else.
+    // The certificate is for another name, or signed by another authority.
     for (host, authority) in [("127.0.0.1", "ca"), ("localhost", "other")] {
         let place = machine.at(&server.encrypted_url(host, authority, name));
         let refused = Store::open(&place).err();
-        let told = refused.map(|error| error.to_string()).unwrap_or_default();
-        assert!(told.contains("certificate"), "{host} {authority}: {told}");
+        let contents = refused.map(|error| error.to_string()).unwrap_or_default();
+        assert!(contents.contains("certificate"), "{host} {authority}: {contents}");
     }
-    // What is not encrypted is not taken for what is.
+    // An unencrypted connection is not accepted as an encrypted one.
     let plain = server
         .encrypted_url("localhost", "ca", name)
         .replace("require", "disable");
@@ -42,7 +42,7 @@ fn a_server_has_to_prove_its_name_and_all_that_is_said_to_it_is_encrypted() {
 }
 
 #[test]
-fn twenty_that_start_at_once_find_one_memory() {
+fn twenty_machines_that_start_at_once_create_one_memory() {
     let Some(server) = Postgres::shared() else { return };
     let url = server.database();
     let machines: Vec<Machine> = (0..20).map(|number| Machine::new(&format!("m{number}"))).collect();
@@ -69,7 +69,7 @@ fn twenty_that_start_at_once_find_one_memory() {
     machine.sweep(&machine.at(&url)).unwrap();
 }
 
-/// Somebody with one of the roles, and what becomes of what he tries.
+/// Executes statements with one of the roles and returns the result or the error.
 fn as_role(server: &Postgres, url: &str, role: &str) -> String {
     let user = format!("{role}_{}", database(url));
     server.run_in(
@@ -94,7 +94,7 @@ fn a_reader_cannot_write_and_a_writer_cannot_drop() {
     let there = Store::open_existing(machine.at(&reader)).unwrap().unwrap();
     let sessions_read = report.sessions_new + report.subagents_new;
     assert_eq!(there.reads().sessions().unwrap().len() as u64, sessions_read);
-    assert_eq!(told(&there), told(&owner));
+    assert_eq!(contents(&there), contents(&owner));
 
     let other = Machine::full("lap", 2);
     let denied = |done: Result<(), StoreError>| match done {
@@ -102,7 +102,7 @@ fn a_reader_cannot_write_and_a_writer_cannot_drop() {
         done => panic!("{done:?}"),
     };
     denied(other.sweep(&other.at(&reader)).map(|_| ()));
-    // Whatever he tries at the server itself.
+    // Statements that try to change the server itself.
     let tries = |url: &str, sql: &str| {
         let user = url.trim_start_matches("postgres://").split('@').next().unwrap();
         let sql = format!(
@@ -129,7 +129,7 @@ fn a_reader_cannot_write_and_a_writer_cannot_drop() {
 }
 
 #[test]
-fn two_machines_that_let_go_at_once_let_each_session_go_once() {
+fn two_machines_that_evict_at_once_evict_each_session_once() {
     let Some(server) = Postgres::shared() else { return };
     let url = server.database();
     let (desk, lap) = (Machine::full("desk", 1), Machine::full("lap", 2));
@@ -137,12 +137,12 @@ fn two_machines_that_let_go_at_once_let_each_session_go_once() {
         machine.sweep_and_digest(&machine.at(&url));
     }
     let sessions = Store::open(desk.at(&url)).unwrap().reads().sessions().unwrap().len();
-    // While one has the right to it, another one does nothing.
+    // While one process has the lock, another one does nothing.
     let held = Store::open(desk.at(&url)).unwrap();
     let right = held.lock_retention().unwrap();
     assert!(right.is_some());
     assert!(Store::open(lap.at(&url)).unwrap().lock_retention().unwrap().is_none());
-    assert_eq!(lap.let_all_go(&lap.at(&url)).drops.len(), 0);
+    assert_eq!(lap.evict_all(&lap.at(&url)).drops.len(), 0);
     drop(right);
     let barrier = Barrier::new(2);
     let done: Vec<usize> = thread::scope(|scope| {
@@ -151,14 +151,14 @@ fn two_machines_that_let_go_at_once_let_each_session_go_once() {
                 let (barrier, url) = (&barrier, &url);
                 scope.spawn(move || {
                     barrier.wait();
-                    machine.let_all_go(&machine.at(url)).drops.len()
+                    machine.evict_all(&machine.at(url)).drops.len()
                 })
             })
             .into_iter()
             .collect();
         both.into_iter().map(|one| one.join().unwrap()).collect()
     });
-    desk.let_all_go(&desk.at(&url));
+    desk.evict_all(&desk.at(&url));
     let store = Store::open(desk.at(&url)).unwrap();
     assert_eq!(store.reads().raw_cache_bytes().unwrap(), 0);
     assert_eq!(store.reads().unfinished_evictions().unwrap(), 0);
@@ -168,13 +168,13 @@ fn two_machines_that_let_go_at_once_let_each_session_go_once() {
 }
 
 #[test]
-fn a_move_back_that_is_cut_off_goes_on() {
+fn an_interrupted_move_back_continues() {
     let Some(server) = Postgres::start() else { return };
     let (machine, url) = (Machine::full("desk", 1), server.database());
     machine.sweep(&machine.at(&url)).unwrap();
     let there = Store::open(machine.at(&url)).unwrap();
     let mut back = Store::open(machine.local()).unwrap();
-    // The server goes away in the middle of it.
+    // The server stops in the middle of the move.
     let cut = hub::move_all(&there, &mut back, Timestamp::now(), WAIT, &|done, _| {
         if done == 2 {
             server.restart();
@@ -186,7 +186,7 @@ fn a_move_back_that_is_cut_off_goes_on() {
     let moved = hub::move_all(&there, &mut back, Timestamp::now(), WAIT, &|_, _| {}).unwrap();
     assert!(moved.unchanged >= 2 && moved.sessions > 0, "{moved:?}");
     assert_same(&there, &back);
-    // And there once more, into another database, cut off as well.
+    // The same in the other direction, into another database.
     let other = server.database();
     let mut target = Store::open(machine.at(&other)).unwrap();
     let cut = hub::move_all(&back, &mut target, Timestamp::now(), WAIT, &|done, _| {
@@ -197,7 +197,8 @@ fn a_move_back_that_is_cut_off_goes_on() {
             ));
         }
     });
-    // A connection that is cut between two sessions is made anew; one that is cut within costs that session alone.
+    // If the connection is cut between two sessions, it is opened again. If it is cut within a session, only that
+    // session fails.
     if cut.is_err() {
         hub::move_all(&back, &mut target, Timestamp::now(), WAIT, &|_, _| {}).unwrap();
     }

@@ -1,4 +1,4 @@
-//! What leaves a machine that delivers to others, and what does not.
+//! What leaves a machine that pushes to others, and what does not.
 
 use jiff::Timestamp;
 use memory::hub::{self, Pushed, Share};
@@ -13,7 +13,7 @@ const SESSION: &str = "5e550000-0000-4000-8000-000000000001";
 const UID: &str = "claude:5e550000-0000-4000-8000-000000000001";
 const LOG: &str = ".claude/projects/-home-ada-app/5e550000-0000-4000-8000-000000000001.jsonl";
 
-/// A log with the word in every place where somebody writes something.
+/// Returns a log with the word in every place that can contain text.
 fn log() -> ClaudeLog {
     ClaudeLog::new(SESSION)
         .at("2026-03-01T09:00:00Z")
@@ -79,7 +79,7 @@ fn machine() -> Machine {
     });
     written.unwrap();
     drop(lock);
-    // What was told is in the digest, too.
+    // The annotations are in the digest, too.
     machine.sweep_and_digest(&machine.local());
     machine
 }
@@ -95,7 +95,7 @@ fn count(server: &Postgres, url: &str, table: &str) -> String {
 }
 
 #[test]
-fn of_a_session_that_is_delivered_as_a_digest_no_word_leaves_the_machine() {
+fn no_text_of_a_session_pushed_as_a_digest_leaves_the_machine() {
     let Some(server) = Postgres::shared() else { return };
     let (machine, url) = (machine(), server.database());
     let pushed = push(&machine, &url, Share::Digests);
@@ -120,7 +120,7 @@ fn of_a_session_that_is_delivered_as_a_digest_no_word_leaves_the_machine() {
     ] {
         assert_eq!(count(server, &url, table), "0", "{table}");
     }
-    // What may go is there: numbers, tools, how it came out, and what was written to be found by.
+    // What may be shared is there: numbers, tools, the outcome, and annotations that are meant to be found.
     let local = Store::open(machine.local()).unwrap();
     let there = Store::open(machine.at(&url)).unwrap();
     let digest = |store: &Store| store.reads().digest_of(UID).unwrap().unwrap().digest;
@@ -145,7 +145,7 @@ fn of_a_session_that_is_delivered_as_a_digest_no_word_leaves_the_machine() {
 }
 
 #[test]
-fn what_is_delivered_again_is_there_once_and_what_changed_is_there_as_it_is_now() {
+fn a_second_push_adds_no_copy_and_updates_what_changed() {
     let Some(server) = Postgres::shared() else { return };
     let (machine, url) = (machine(), server.database());
     let first = push(&machine, &url, Share::Full);
@@ -169,7 +169,7 @@ fn what_is_delivered_again_is_there_once_and_what_changed_is_there_as_it_is_now(
     drop(lock);
     assert_eq!(push(&machine, &url, Share::Full).beside, 1);
     assert_eq!(name(&url), "a better name");
-    // Whoever forgets a session there does not get it back, nor what was said of it.
+    // A machine that forgets a session there gets neither the session nor its annotations back.
     let mut there = Store::open(machine.at(&url)).unwrap();
     let lock = there.lock(WAIT).unwrap();
     let buried = there.write(&lock, now, "test", |tx| {
@@ -185,7 +185,7 @@ fn what_is_delivered_again_is_there_once_and_what_changed_is_there_as_it_is_now(
 }
 
 #[test]
-fn two_logs_of_one_session_that_begin_differently_are_not_mixed() {
+fn two_logs_of_one_session_with_different_beginnings_are_not_mixed() {
     let Some(server) = Postgres::shared() else { return };
     let line = |word: &str| ClaudeLog::new(SESSION).prompt(word).jsonl();
     let long = |word: &str| {
@@ -194,7 +194,7 @@ fn two_logs_of_one_session_that_begin_differently_are_not_mixed() {
             .collect::<String>()
     };
     for (first, second) in [
-        // Short ones, long ones, and one of each.
+        // Short logs, long ones, and one of each.
         (line("one"), line("other") + &line("two")),
         (long("one"), long("other") + &line("two")),
         (line("one"), long("other")),
@@ -213,7 +213,7 @@ fn two_logs_of_one_session_that_begin_differently_are_not_mixed() {
             String::from_utf8(bytes).unwrap()
         };
         assert_eq!(kept(&url), first);
-        // The same where both keep their memory there, and it is told each time.
+        // The same if both keep their memory there, and the difference is reported each time.
         let shared = server.database();
         desk.sweep(&desk.at(&shared)).unwrap();
         for _ in 0..2 {
@@ -221,7 +221,7 @@ fn two_logs_of_one_session_that_begin_differently_are_not_mixed() {
             assert_eq!(report.unread.len(), 1, "{:?}", report.unread);
         }
         assert_eq!(kept(&shared), first);
-        // What begins with the other one goes on.
+        // A log that starts with the other machine's lines continues them.
         desk.write(LOG, first.clone() + &line("three"));
         assert_eq!(desk.sweep(&desk.at(&shared)).unwrap().unread.len(), 0);
         assert_eq!(kept(&shared), first.clone() + &line("three"));

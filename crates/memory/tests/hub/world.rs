@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use jiff::{SignedDuration, Timestamp};
-use memory::digest::Settings;
+use memory::digest::DigestSettings;
 use memory::mask::{MaskKey, Masker, UserRules};
 use memory::retention::{self, Policy, Retention};
 use memory::sources::Root;
@@ -31,7 +31,7 @@ impl Machine {
         }
     }
 
-    /// A machine full of logs with every trap.
+    /// Creates a machine with generated logs that contain every known trap.
     pub fn full(name: &str, seed: u64) -> Self {
         let machine = Self::new(name);
         for (path, bytes) in truth::claude(seed, 6).files {
@@ -53,12 +53,12 @@ impl Machine {
         fs::write(path, bytes).unwrap();
     }
 
-    /// Its own memory.
+    /// Returns the machine's own memory.
     pub fn local(&self) -> Place {
         Place::from(self.path("store")).written_by(self.writer())
     }
 
-    /// The memory at a URL, with this machine's files beside it.
+    /// Returns the memory at a URL, with this machine's files beside it.
     pub fn at(&self, url: &str) -> Place {
         Place::on_server(&self.path("beside"), Server::of_url(url).unwrap()).written_by(self.writer())
     }
@@ -70,11 +70,11 @@ impl Machine {
         }
     }
 
-    /// A sweep that makes digests of all that is quiet.
+    /// Sweeps and makes the digests of all quiet sessions.
     pub fn sweep_and_digest(&self, place: &Place) -> Report {
         let now = Timestamp::now() + SignedDuration::from_hours(1);
         let task_pattern = regex::Regex::new("T-[0-9]+").unwrap();
-        let digests = Settings {
+        let digests = DigestSettings {
             now,
             task_pattern: &task_pattern,
         };
@@ -85,14 +85,14 @@ impl Machine {
         self.sweep_with(place, Timestamp::now() + SignedDuration::from_hours(1), None)
     }
 
-    /// Makes all derived rows anew.
+    /// Rebuilds all derived rows.
     pub fn rebuild(&self, place: &Place) {
         let masker = Masker::new(&MaskKey::new([7; 32]), &UserRules::default()).unwrap();
         memory::sweep::rebuild(&Sweep::new(place, &[], &masker, Timestamp::now()), WAIT).unwrap();
     }
 
-    /// Lets go of all raw text.
-    pub fn let_all_go(&self, place: &Place) -> retention::Done {
+    /// Evicts all raw text.
+    pub fn evict_all(&self, place: &Place) -> retention::Done {
         let mut done = retention::Done::default();
         let now = Timestamp::now() + SignedDuration::from_hours(24 * 90);
         let task_pattern = regex::Regex::new("T-[0-9]+").unwrap();
@@ -104,7 +104,7 @@ impl Machine {
                 distilled_cap_bytes: u64::MAX,
                 today_began: now,
             },
-            digests: Settings {
+            digests: DigestSettings {
                 now,
                 task_pattern: &task_pattern,
             },
@@ -119,7 +119,12 @@ impl Machine {
         done
     }
 
-    fn sweep_with(&self, place: &Place, now: Timestamp, digests: Option<Settings<'_>>) -> Result<Report, StoreError> {
+    fn sweep_with(
+        &self,
+        place: &Place,
+        now: Timestamp,
+        digests: Option<DigestSettings<'_>>,
+    ) -> Result<Report, StoreError> {
         let root = |agent, name| Root {
             agent,
             path: self.path(name),
@@ -140,39 +145,39 @@ impl Machine {
     }
 }
 
-/// Everything that is made of all sessions, and the lines themselves.
-pub fn told(store: &Store) -> Vec<String> {
-    let mut told = store.reads().derived_rows().unwrap();
+/// Returns everything derived from all sessions, and their lines.
+pub fn contents(store: &Store) -> Vec<String> {
+    let mut contents = store.reads().derived_rows().unwrap();
     for session in store.reads().sessions().unwrap() {
         for part in store.reads().parts(&session.session_uid).unwrap() {
             let mut bytes = Vec::new();
             memory::kept::cat(store, &session.session_uid, &part, &mut bytes)
                 .unwrap()
                 .unwrap();
-            told.push(format!(
+            contents.push(format!(
                 "{} {part} {}",
                 session.session_uid,
                 blake3::hash(&bytes).to_hex()
             ));
         }
     }
-    told
+    contents
 }
 
-/// The name of the database at the end of a URL.
+/// Returns the name of the database at the end of a URL.
 pub fn database(url: &str) -> &str {
     Path::new(url).file_name().unwrap().to_str().unwrap()
 }
 
-/// Two memories must tell the same of everything.
+/// Checks that two memories have the same content.
 pub fn assert_same(one: &Store, other: &Store) {
-    let (one, other) = (told(one), told(other));
+    let (one, other) = (contents(one), contents(other));
     let differs = one.iter().zip(&other).find(|(one, other)| one != other);
     assert_eq!(differs, None);
     assert_eq!(one.len(), other.len());
 }
 
-/// Everything that stands in any table, one line for each row.
+/// Returns the content of all tables, one line for each row.
 pub fn dump(server: &Postgres, url: &str) -> String {
     let tables = "SELECT tablename FROM pg_tables WHERE schemaname = 'public' ORDER BY 1";
     let tables = server.run_in(database(url), tables);

@@ -1,5 +1,5 @@
-//! Many writers at once, with connections cut under them and the server stopped and started: in the end all is as if they had come one
-//! after the other.
+//! Many concurrent writers while connections are cut and the server restarts: in the end, the result is the same as if
+//! they had run one after the other.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
@@ -7,12 +7,13 @@ use std::thread;
 use memory::store::Store;
 use testkit::postgres::Postgres;
 
-use super::world::{Machine, database, told};
+use super::world::{Machine, contents, database};
 
-/// So often a machine tries before something else must be wrong.
+/// If a machine needs more attempts than this, something else is wrong.
 const TRIES_MAX: usize = 200;
 
-/// Machines whose logs overlap: every one has some that others have, too, and some only a beginning of.
+/// Creates machines with overlapping logs: each has some that others have, too, and some of which it has only the
+/// beginning.
 fn machines() -> Vec<Machine> {
     let machines: Vec<Machine> = (0..8)
         .map(|number| Machine::full(&format!("m{number}"), number / 2 + 1))
@@ -31,7 +32,7 @@ fn machines() -> Vec<Machine> {
 }
 
 #[test]
-fn eight_writers_whose_connections_are_cut_leave_what_one_after_the_other_would() {
+fn eight_writers_with_cut_connections_leave_the_same_memory_as_sequential_ones() {
     let Some(server) = Postgres::start() else { return };
     let machines = machines();
     let serial = server.database();
@@ -40,7 +41,7 @@ fn eight_writers_whose_connections_are_cut_leave_what_one_after_the_other_would(
             machine.sweep(&machine.at(&serial)).unwrap();
         }
     }
-    let expected = told(&Store::open(machines[0].at(&serial)).unwrap());
+    let expected = contents(&Store::open(machines[0].at(&serial)).unwrap());
 
     let shared = server.database();
     let (is_over, failures) = (AtomicBool::new(false), AtomicUsize::new(0));
@@ -85,10 +86,10 @@ fn eight_writers_whose_connections_are_cut_leave_what_one_after_the_other_would(
         is_over.store(true, Ordering::Relaxed);
     });
     assert!(failures.load(Ordering::Relaxed) > 0, "nothing was ever cut");
-    // What was left out because another was faster comes with the next sweep.
+    // What was skipped because another machine was faster is read by the next sweep.
     for machine in &machines {
         machine.sweep(&machine.at(&shared)).unwrap();
     }
-    let found = told(&Store::open(machines[0].at(&shared)).unwrap());
+    let found = contents(&Store::open(machines[0].at(&shared)).unwrap());
     assert_eq!(found, expected);
 }

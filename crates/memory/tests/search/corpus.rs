@@ -1,4 +1,4 @@
-//! Real logs: what is found is what a plain scan of the decoded texts finds.
+//! Real logs: search finds exactly what a plain scan of the decoded texts finds.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -9,29 +9,29 @@ use transcript::{Agent, texts};
 use unicode_normalization::UnicodeNormalization;
 
 use crate::dice::Dice;
-use crate::kept::Kept;
+use crate::kept::MemorySessions;
 
-/// The texts of each session, composed.
-struct Told {
-    kept: Kept,
+/// The texts of each session, in composed form.
+struct CorpusTexts {
+    kept: MemorySessions,
     texts: Vec<Vec<String>>,
 }
 
-fn below(directory: &Path, paths: &mut Vec<PathBuf>) {
+fn list_files(directory: &Path, paths: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
         let path = entry.path();
         match path.is_dir() {
-            true => below(&path, paths),
+            true => list_files(&path, paths),
             false => paths.extend(path.extension().is_some_and(|end| end == "jsonl").then_some(path)),
         }
     }
 }
 
-/// Some of the real logs: all would take a debug build minutes.
-fn told() -> Option<Told> {
+/// Returns some of the real logs, because all of them would take minutes in a debug build.
+fn load_texts() -> Option<CorpusTexts> {
     let corpus = PathBuf::from(env::var_os("BOSWELL_CORPUS")?);
-    let mut told = Told {
-        kept: Kept::default(),
+    let mut load_texts = CorpusTexts {
+        kept: MemorySessions::default(),
         texts: Vec::new(),
     };
     for (directory, agent) in [
@@ -40,26 +40,26 @@ fn told() -> Option<Told> {
         ("grok", Agent::Grok),
     ] {
         let mut paths = Vec::new();
-        below(&corpus.join(directory), &mut paths);
+        list_files(&corpus.join(directory), &mut paths);
         paths.sort();
         for path in paths.iter().step_by(16) {
             let bytes = fs::read(path).unwrap();
             let lines: Vec<Vec<u8>> = bytes.split(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect();
-            told.texts.push(
+            load_texts.texts.push(
                 lines
                     .iter()
                     .flat_map(|line| texts(agent, line))
                     .map(|text| text.text.nfc().collect())
                     .collect(),
             );
-            // One turn for the whole session: sets of sessions are compared.
-            told.kept.add(Form::Lines(agent), &lines, 60, &[1]);
+            // One turn for the whole session, because sets of sessions are compared.
+            load_texts.kept.add(Form::Lines(agent), &lines, 60, &[1]);
         }
     }
-    Some(told)
+    Some(load_texts)
 }
 
-impl Told {
+impl CorpusTexts {
     fn draw(&self, dice: &mut Dice) -> &str {
         loop {
             let texts = &self.texts[dice.below(self.texts.len())];
@@ -82,7 +82,8 @@ impl Told {
     }
 }
 
-/// Whether a text has the word, by a tokeniser of its own: letters and digits, and pieces that begin with a capital.
+/// Returns `true` if a text contains the word, using a separate tokenizer: letters and digits, and parts that start
+/// with a capital letter.
 fn has_word(text: &str, word: &str) -> bool {
     let runs = text.split(|c: char| !c.is_alphanumeric());
     let mut near = runs.filter(|run| run.len() >= word.len() && run.to_lowercase().contains(word));
@@ -102,31 +103,31 @@ fn has_word(text: &str, word: &str) -> bool {
 }
 
 #[test]
-fn words_characters_and_expressions_find_the_sessions_that_a_plain_scan_finds() {
-    let Some(told) = told() else { return };
+fn words_substrings_and_expressions_find_the_sessions_that_a_plain_scan_finds() {
+    let Some(load_texts) = load_texts() else { return };
     let mut dice = Dice(3);
     let mut asked = (0, 0, 0);
     while asked.0 < 40 {
-        let words: Vec<&str> = told
+        let words: Vec<&str> = load_texts
             .draw(&mut dice)
             .split(|c: char| !c.is_ascii_alphanumeric())
             .collect();
         let word = words[dice.below(words.len())].to_lowercase();
         if (2..=40).contains(&word.len()) {
-            told.check(&Query::words(&format!("\"{word}\"")).unwrap(), &word, |text| {
+            load_texts.check(&Query::words(&format!("\"{word}\"")).unwrap(), &word, |text| {
                 has_word(text, &word)
             });
             asked.0 += 1;
         }
     }
     while asked.1 < 30 {
-        let chars: Vec<char> = told.draw(&mut dice).chars().collect();
+        let chars: Vec<char> = load_texts.draw(&mut dice).chars().collect();
         let start = dice.below(chars.len());
         let piece: String = chars[start..].iter().take(1 + dice.below(14)).collect();
-        // Lower case by the standard library is not folding where letters have several lower forms.
+        // Lower case by the standard library differs from folding if a letter has several lower-case forms.
         if piece.is_ascii() && !piece.is_empty() {
             let small = piece.to_lowercase();
-            told.check(&Query::exact(&piece).unwrap(), &piece, |text| {
+            load_texts.check(&Query::exact(&piece).unwrap(), &piece, |text| {
                 text.to_ascii_lowercase().contains(&small)
             });
             asked.1 += 1;
@@ -145,8 +146,8 @@ fn words_characters_and_expressions_find_the_sessions_that_a_plain_scan_finds() 
             .multi_line(true)
             .build()
             .unwrap();
-        if told.texts.iter().flatten().any(|text| regex.is_match(text)) {
-            told.check(&Query::regex(expression).unwrap(), expression, |text| {
+        if load_texts.texts.iter().flatten().any(|text| regex.is_match(text)) {
+            load_texts.check(&Query::regex(expression).unwrap(), expression, |text| {
                 regex.is_match(text)
             });
             asked.2 += 1;

@@ -1,4 +1,4 @@
-//! A small generator, so that every run draws the same.
+//! A small random generator with a fixed sequence, because every run must draw the same.
 
 pub struct Dice(pub u64);
 

@@ -1,4 +1,4 @@
-//! Sessions that lie in memory, cut into frames with their filters, and the questions asked of them.
+//! Sessions in memory, cut into frames with filters, and queries on them.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -9,19 +9,19 @@ use memory::search::{
     Answer, Effort, Enough, Fact, Form, FrameRange, Part, Query, Reach, Session, TurnRange, filter_of, may_hold, search,
 };
 
-/// Frames by their keys: lines, and the filter where there is one.
+/// Frames by key: their lines, and the filter if there is one.
 #[derive(Default)]
-pub struct Kept {
+pub struct MemorySessions {
     pub sessions: Vec<Session>,
     pub frames: Vec<(Vec<u8>, Option<Vec<u8>>)>,
     pub facts: Vec<Vec<Fact>>,
-    /// How many frames were read, by all threads.
+    /// The number of frames read by all threads.
     reads: AtomicUsize,
     builder: Builder,
 }
 
-impl Kept {
-    /// Adds a session of one part whose lines lie in frames of so many lines; its turns begin at these lines.
+impl MemorySessions {
+    /// Adds a session of one part with `per_frame` lines per frame. Its turns start at the lines `triggers`.
     pub fn add(&mut self, form: Form, lines: &[Vec<u8>], per_frame: usize, triggers: &[u64]) {
         let part = self.part(form, lines, per_frame, triggers);
         self.sessions.push(Session {
@@ -109,19 +109,19 @@ impl Kept {
         self.reads.load(Ordering::Relaxed)
     }
 
-    /// The sessions and turns that hold it.
+    /// Returns the sessions and turns that match.
     pub fn turns(&self, query: &Query) -> BTreeSet<(usize, Option<u32>)> {
         self.ask(query).hits.iter().map(|hit| (hit.session, hit.turn)).collect()
     }
 }
 
-/// Says no after having said yes so many times.
+/// Returns `false` after it has returned `true` for `times` calls.
 pub fn after(times: usize) -> impl Fn() -> bool + Sync {
     let asked = AtomicUsize::new(0);
     move || asked.fetch_add(1, Ordering::Relaxed) >= times
 }
 
-/// A prompt, an answer, a thought, a tool's input and output, as Claude Code writes them.
+/// A prompt, a reply, thinking, a tool's input and output, as Claude Code writes them.
 pub mod line {
     use serde_json::{Value, json};
 

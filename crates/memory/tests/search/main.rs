@@ -1,4 +1,4 @@
-//! Search against truths that were made another way: tables of what was planted, and plain scans of real logs.
+//! Search compared with independent results: tables of planted words, and plain scans of real logs.
 
 #![allow(clippy::unwrap_used)]
 

@@ -1,5 +1,6 @@
-//! What search must find, told another way: records as plain JSON values, words by Unicode and by a splitter of its own,
-//! characters and expressions by looking at every place. It knows docs/search.md, and nothing of the engine or the readers.
+//! What search must find, implemented independently: records as plain JSON values, words by Unicode and by a separate
+//! splitter, substrings and regular expressions by testing every position. It implements docs/search.md and uses
+//! nothing of the search engine or the readers.
 
 use std::collections::HashSet;
 
@@ -9,19 +10,19 @@ use unicode_segmentation::UnicodeSegmentation;
 
 /// The texts of one session.
 #[derive(Default)]
-pub struct Told {
+pub struct OracleTexts {
     pub uid: String,
-    /// Composed, as they were written.
+    /// In composed form, as they were written.
     pub texts: Vec<String>,
-    /// The same in small letters.
+    /// The same in lower case.
     pub small: Vec<String>,
-    /// Unicode's words, in small letters.
+    /// The words of Unicode, in lower case.
     pub unicode_words: HashSet<String>,
-    /// Runs of letters and digits, and their pieces that begin with a capital, in small letters.
+    /// Runs of letters and digits, and their parts that start with a capital letter, in lower case.
     pub words: HashSet<String>,
 }
 
-impl Told {
+impl OracleTexts {
     pub fn new(uid: &str) -> Self {
         Self {
             uid: uid.to_owned(),
@@ -44,7 +45,7 @@ impl Told {
         texts.iter().for_each(|text| self.add(text));
     }
 
-    pub fn holds(&self, characters: &str) -> bool {
+    pub fn contains(&self, characters: &str) -> bool {
         self.small.iter().any(|text| text.contains(characters))
     }
 
@@ -53,7 +54,7 @@ impl Told {
     }
 }
 
-/// Small letters, one for one.
+/// Converts each character to a single lower-case character.
 pub fn small(text: &str) -> String {
     text.chars()
         .map(|c| {
@@ -72,7 +73,7 @@ fn add_words(text: &str, words: &mut HashSet<String>) {
             let is_end = at == chars.len()
                 || chars[at].is_uppercase() && {
                     let ends_small = !chars[at - 1].is_uppercase();
-                    // The last capital of several belongs to the small letters behind it.
+                    // The last of several capital letters belongs to the lower-case letters after it.
                     ends_small || chars.get(at + 1).is_some_and(|next| next.is_lowercase())
                 };
             if is_end && (from, at) != (0, chars.len()) {
@@ -85,28 +86,28 @@ fn add_words(text: &str, words: &mut HashSet<String>) {
     }
 }
 
-/// What an expression matches, as sequences of choices, one of which must stand somewhere.
+/// The matches of an expression, as alternative sequences of choices.
 pub struct Shape(pub Vec<Vec<Choice>>);
 
-/// What may stand at one place.
+/// The characters that match at one position.
 pub enum Choice {
-    /// One of these, in small letters.
+    /// One of these, in lower case.
     Of(Vec<char>),
-    /// Anything but a line break.
+    /// Any character except a line break.
     Any,
     Digit,
 }
 
 impl Shape {
     fn is_in(&self, small: &str) -> bool {
-        self.0.iter().any(|way| is_way_in(way, small))
+        self.0.iter().any(|sequence| is_sequence_in(sequence, small))
     }
 }
 
-fn is_way_in(way: &[Choice], small: &str) -> bool {
-    // Most texts lack the letters that are told before or behind the choice, which is quickly seen.
+fn is_sequence_in(sequence: &[Choice], small: &str) -> bool {
+    // Most texts do not contain the literal characters around the choice, which is a fast test.
     let is_open = |choice: &Choice| !matches!(choice, Choice::Of(one) if one.len() == 1);
-    let stretches = way.split(is_open).map(|stretch| {
+    let stretches = sequence.split(is_open).map(|stretch| {
         let letters = stretch.iter().filter_map(|choice| match choice {
             Choice::Of(one) => one.first(),
             _ => None,
@@ -119,7 +120,10 @@ fn is_way_in(way: &[Choice], small: &str) -> bool {
     let mut rest = small.chars();
     loop {
         let mut here = rest.clone();
-        if way.iter().all(|choice| here.next().is_some_and(|c| choice.takes(c))) {
+        if sequence
+            .iter()
+            .all(|choice| here.next().is_some_and(|c| choice.takes(c)))
+        {
             return true;
         }
         if rest.next().is_none() {
@@ -138,7 +142,7 @@ impl Choice {
     }
 }
 
-/// The records of a line: mostly one. What cannot be read ends it.
+/// Returns the records of a line, usually one. A parse error ends the line.
 pub fn records(line: &[u8]) -> (Vec<Value>, bool) {
     let mut records = Vec::new();
     for record in serde_json::Deserializer::from_slice(line).into_iter::<Value>() {
@@ -151,15 +155,15 @@ pub fn records(line: &[u8]) -> (Vec<Value>, bool) {
 }
 
 /// Adds the texts of one record of an agent.
-pub fn add_record(agent: &str, record: &Value, told: &mut Told) {
+pub fn add_record(agent: &str, record: &Value, texts: &mut OracleTexts) {
     match agent {
-        "claude" => of_claude(record, told),
-        "codex" => of_codex(record, told),
-        _ => of_grok(record, told),
+        "claude" => add_claude(record, texts),
+        "codex" => add_codex(record, texts),
+        _ => add_grok(record, texts),
     }
 }
 
-fn of_claude(record: &Value, told: &mut Told) {
+fn add_claude(record: &Value, texts: &mut OracleTexts) {
     let content = [
         &record["message"]["content"],
         &record["attachment"]["prompt"],
@@ -171,14 +175,14 @@ fn of_claude(record: &Value, told: &mut Told) {
         return;
     };
     let Some(blocks) = content.as_array() else {
-        return told.add(content.as_str().unwrap_or_default());
+        return texts.add(content.as_str().unwrap_or_default());
     };
     for block in blocks {
         match block["type"].as_str().unwrap_or_default() {
-            "thinking" => told.add(block["thinking"].as_str().unwrap_or_default()),
-            kind if kind.ends_with("tool_use") => told.add_all(&values(&block["input"])),
+            "thinking" => texts.add(block["thinking"].as_str().unwrap_or_default()),
+            kind if kind.ends_with("tool_use") => texts.add_all(&values(&block["input"])),
             "image" | "document" => {}
-            _ => told.add(&words(if block["text"].is_string() {
+            _ => texts.add(&words(if block["text"].is_string() {
                 &block["text"]
             } else {
                 &block["content"]
@@ -187,7 +191,7 @@ fn of_claude(record: &Value, told: &mut Told) {
     }
 }
 
-fn of_codex(record: &Value, told: &mut Told) {
+fn add_codex(record: &Value, texts: &mut OracleTexts) {
     let payload = if record["payload"].is_object() {
         &record["payload"]
     } else {
@@ -196,71 +200,71 @@ fn of_codex(record: &Value, told: &mut Told) {
     match payload["type"].as_str().unwrap_or_default() {
         "function_call" | "custom_tool_call" | "tool_search_call" => {
             let input = ["input", "arguments"].map(|name| &payload[name]);
-            told.add_all(&values(
+            texts.add_all(&values(
                 input.into_iter().find(|input| !input.is_null()).unwrap_or(&Value::Null),
             ));
         }
         "function_call_output" | "custom_tool_call_output" => {
-            // Older versions put the output into JSON, beside an exit code, and that into a text: decoded it is the inner one.
+            // Older versions wrap the output in JSON with an exit code, so the inner text has to be decoded.
             let output = words(&payload["output"]);
             let inner = serde_json::from_str::<Value>(&output).ok();
             let inner = inner.as_ref().filter(|inner| inner["metadata"].is_object());
-            told.add(inner.and_then(|inner| inner["output"].as_str()).unwrap_or(&output));
+            texts.add(inner.and_then(|inner| inner["output"].as_str()).unwrap_or(&output));
         }
         "reasoning" => {
-            told.add(&words(&payload["summary"]));
-            told.add(&words(&payload["content"]));
+            texts.add(&words(&payload["summary"]));
+            texts.add(&words(&payload["content"]));
         }
         "exec_command_end" | "patch_apply_end" | "mcp_tool_call_end" => {
-            told.add(&joined(&payload["command"], " "));
-            told.add_all(&values(&payload["invocation"]["arguments"]));
-            told.add_all(&values(&payload["changes"]));
-            told.add(&words(&payload["result"]["Ok"]["content"]));
-            told.add(payload["result"]["Err"].as_str().unwrap_or_default());
+            texts.add(&joined(&payload["command"], " "));
+            texts.add_all(&values(&payload["invocation"]["arguments"]));
+            texts.add_all(&values(&payload["changes"]));
+            texts.add(&words(&payload["result"]["Ok"]["content"]));
+            texts.add(payload["result"]["Err"].as_str().unwrap_or_default());
             for stream in ["stdout", "stderr", "aggregated_output"] {
-                told.add(payload[stream].as_str().unwrap_or_default());
+                texts.add(payload[stream].as_str().unwrap_or_default());
             }
         }
         _ => {
             for name in ["message", "text", "content"] {
-                told.add(&words(&payload[name]));
+                texts.add(&words(&payload[name]));
             }
         }
     }
 }
 
-fn of_grok(record: &Value, told: &mut Told) {
+fn add_grok(record: &Value, texts: &mut OracleTexts) {
     if record["params"].is_null() {
-        // What stands in front of every session alike, the agent's own instructions, is nobody's text.
+        // The agent's own instructions, which start every session, are not searched.
         if record["type"] == "system" || record["role"] == "system" {
             return;
         }
-        told.add(record["reasoning_content"].as_str().unwrap_or_default());
-        told.add(&words(&record["content"]));
-        told.add_all(&values(&record["kind"]["action"]));
-        told.add(&words(&record["summary"]));
+        texts.add(record["reasoning_content"].as_str().unwrap_or_default());
+        texts.add(&words(&record["content"]));
+        texts.add_all(&values(&record["kind"]["action"]));
+        texts.add(&words(&record["summary"]));
         for call in record["tool_calls"].as_array().into_iter().flatten() {
             for input in [&call["function"]["arguments"], &call["arguments"]] {
-                told.add_all(&values(input));
+                texts.add_all(&values(input));
             }
         }
         return;
     }
     let update = &record["params"]["update"];
     match update["sessionUpdate"].as_str().unwrap_or_default() {
-        "user_message_chunk" | "agent_message_chunk" | "agent_thought_chunk" => told.add(&words(&update["content"])),
+        "user_message_chunk" | "agent_message_chunk" | "agent_thought_chunk" => texts.add(&words(&update["content"])),
         kind @ ("tool_call" | "tool_call_update") => {
             if kind == "tool_call" {
-                told.add_all(&values(&update["rawInput"]));
+                texts.add_all(&values(&update["rawInput"]));
             }
             if matches!(update["status"].as_str(), Some("completed" | "failed" | "cancelled")) {
-                told.add(&words(&update["content"]));
+                texts.add(&words(&update["content"]));
                 for output in update["rawOutput"]
                     .as_object()
                     .into_iter()
                     .flat_map(|output| output.values())
                 {
-                    told.add(output["tool_output_for_prompt"].as_str().unwrap_or_default());
+                    texts.add(output["tool_output_for_prompt"].as_str().unwrap_or_default());
                 }
             }
         }
@@ -268,7 +272,7 @@ fn of_grok(record: &Value, told: &mut Told) {
     }
 }
 
-/// The words of a content: a text, or blocks of which some are texts.
+/// Returns the words of a content, which is a text, or a list of blocks of which some are texts.
 fn words(content: &Value) -> String {
     match content {
         Value::String(text) => text.clone(),
@@ -286,7 +290,7 @@ fn words(content: &Value) -> String {
     }
 }
 
-/// The strings and numbers inside a tool's input, which is JSON, or JSON in a text, or a text.
+/// Returns the strings and numbers in a tool's input, which is JSON, JSON within a text, or a text.
 fn values(input: &Value) -> Vec<String> {
     let inner = input.as_str().and_then(|text| serde_json::from_str::<Value>(text).ok());
     let input = inner.as_ref().filter(|inner| !inner.is_string()).unwrap_or(input);

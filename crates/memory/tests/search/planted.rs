@@ -1,4 +1,4 @@
-//! Texts made of planted words whose finding places are known from a table, not from our tokeniser.
+//! Texts of planted words. A table says where they must be found, so that the test does not depend on our tokenizer.
 
 use std::collections::BTreeSet;
 
@@ -7,9 +7,9 @@ use proptest::prelude::*;
 use transcript::Agent;
 use unicode_normalization::UnicodeNormalization;
 
-use crate::kept::{Kept, line};
+use crate::kept::{MemorySessions, line};
 
-/// What is planted; by which words it is found; with which of them it begins and ends.
+/// A planted text, the words that find it, and those of them that it starts and ends with.
 struct Seed {
     text: &'static str,
     words: &'static [&'static str],
@@ -138,16 +138,16 @@ impl Planted {
     }
 }
 
-/// One thing that is asked for, as a person types it and as the table knows it.
+/// A query term, as a user types it and as the table defines it.
 #[derive(Debug, Clone)]
-enum Asked {
+enum Term {
     Word(&'static str),
     Beginning(&'static str),
     Phrase(&'static str, &'static str),
     InInput(&'static str),
 }
 
-impl Asked {
+impl Term {
     fn typed(&self) -> String {
         match self {
             Self::Word(word) => (*word).to_owned(),
@@ -188,13 +188,13 @@ fn word() -> impl Strategy<Value = &'static str> {
         .prop_map(|(seed, at)| SEEDS[seed].words[at.index(SEEDS[seed].words.len())])
 }
 
-fn asked() -> impl Strategy<Value = Asked> {
+fn term() -> impl Strategy<Value = Term> {
     let plain = || word().prop_filter("an arrow has no words", |word| *word != "🎉");
     prop_oneof![
-        4 => word().prop_map(Asked::Word),
-        1 => prop::sample::select(vec!["migr", "par", "c", "http", "src/ma", "文", "3"]).prop_map(Asked::Beginning),
-        2 => (plain(), plain()).prop_map(|(one, two)| Asked::Phrase(one, two)),
-        1 => plain().prop_map(Asked::InInput),
+        4 => word().prop_map(Term::Word),
+        1 => prop::sample::select(vec!["migr", "par", "c", "http", "src/ma", "文", "3"]).prop_map(Term::Beginning),
+        2 => (plain(), plain()).prop_map(|(one, two)| Term::Phrase(one, two)),
+        1 => plain().prop_map(Term::InInput),
     ]
 }
 
@@ -213,7 +213,7 @@ fn case() -> impl Strategy<Value = Case> {
 /// A session, and the number of one of its turns.
 type Turn = (usize, Option<u32>);
 
-/// The lines of each turn, by session and number. Lines before the first prompt are a turn without a number.
+/// Returns the lines of each turn, by session and number. Lines before the first prompt are a turn without a number.
 fn turns(case: &Case) -> Vec<(Turn, Vec<&Planted>)> {
     let mut turns: Vec<(Turn, Vec<&Planted>)> = Vec::new();
     for (number, (lines, _)) in case.sessions.iter().enumerate() {
@@ -230,8 +230,8 @@ fn turns(case: &Case) -> Vec<(Turn, Vec<&Planted>)> {
     turns
 }
 
-fn keep(case: &Case) -> Kept {
-    let mut kept = Kept::default();
+fn keep(case: &Case) -> MemorySessions {
+    let mut kept = MemorySessions::default();
     for (lines, per_frame) in &case.sessions {
         let triggers = lines
             .iter()
@@ -252,7 +252,7 @@ fn keep(case: &Case) -> Kept {
     kept
 }
 
-/// A dash before a short word is text, because it looks like an option of a program: `-cr`.
+/// Returns `false` for a short word, because `-cr` looks like an option of a program, so its dash is text.
 fn is_negatable(typed: &str) -> bool {
     let word = typed.split(char::is_whitespace).next().unwrap_or_default();
     let letters = word.chars().filter(|c| c.is_alphabetic()).count();
@@ -263,31 +263,31 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn turns_with_all_words_and_without_the_unwanted_ones_are_found_and_no_others(
+    fn exactly_the_turns_with_all_words_and_without_the_excluded_ones_are_found(
         case in case(),
-        wanted in proptest::collection::vec(asked(), 1..4),
-        mut unwanted in proptest::collection::vec(asked(), 0..2),
+        wanted in proptest::collection::vec(term(), 1..4),
+        mut unwanted in proptest::collection::vec(term(), 0..2),
         only in prop_oneof![3 => Just(None), 1 => Just(Some(("in:prompt", Kind::Prompt))), 1 => Just(Some(("in:output", Kind::Result)))],
     ) {
-        unwanted.retain(|asked| is_negatable(&asked.typed()));
-        let mut typed: Vec<String> = wanted.iter().map(Asked::typed).collect();
-        typed.extend(unwanted.iter().map(|asked| format!("-{}", asked.typed())));
+        unwanted.retain(|term| is_negatable(&term.typed()));
+        let mut typed: Vec<String> = wanted.iter().map(Term::typed).collect();
+        typed.extend(unwanted.iter().map(|term| format!("-{}", term.typed())));
         typed.extend(only.map(|(typed, _)| typed.to_owned()));
         let query = Query::words(&typed.join(" ")).unwrap();
-        let holds = |lines: &[&Planted], asked: &Asked| lines.iter().any(|planted| {
-            let is_searched = matches!(asked, Asked::InInput(_)) || only.is_none_or(|(_, kind)| kind == planted.kind);
-            is_searched && asked.is_in(planted)
+        let holds = |lines: &[&Planted], term: &Term| lines.iter().any(|planted| {
+            let is_searched = matches!(term, Term::InInput(_)) || only.is_none_or(|(_, kind)| kind == planted.kind);
+            is_searched && term.is_in(planted)
         });
         let expected: BTreeSet<(usize, Option<u32>)> = turns(&case)
             .iter()
-            .filter(|(_, lines)| wanted.iter().all(|asked| holds(lines, asked)) && !unwanted.iter().any(|asked| holds(lines, asked)))
+            .filter(|(_, lines)| wanted.iter().all(|term| holds(lines, term)) && !unwanted.iter().any(|term| holds(lines, term)))
             .map(|(turn, _)| *turn)
             .collect();
         prop_assert_eq!(keep(&case).turns(&query), expected, "{}", typed.join(" "));
     }
 
     #[test]
-    fn any_characters_of_a_text_are_found_where_a_plain_scan_finds_them(
+    fn substrings_of_a_text_are_found_where_a_plain_scan_finds_them(
         case in case(),
         from in any::<prop::sample::Index>(),
         length in 1usize..9,
@@ -304,7 +304,7 @@ proptest! {
         };
         let in_text = |planted: &Planted| {
             let text = plain(planted);
-            // The other values of a call's input stand on lines of their own.
+            // The other values of a call's input are on separate lines.
             let text = if planted.kind == Kind::Call { format!("{text}\n10") } else { text };
             text.contains(&characters)
         };

@@ -1,5 +1,8 @@
-//! Recall on real logs: a sweep into a store, and for random words, characters and expressions exactly those sessions which
-//! an oracle of its own finds. Some logs are taken and few questions asked; `BOSWELL_RECALL=all`, best in a release build, takes all logs and asks 400.
+//! Recall on real logs: after a sweep, random words, substrings and regular expressions must find exactly the sessions
+//! that an independent oracle finds.
+//!
+//! By default, a few logs and queries are used. With `BOSWELL_RECALL=all`, preferably in a release build, it uses all
+//! logs and 400 queries.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -16,20 +19,20 @@ use memory::sweep::{Sweep, run};
 use transcript::{Agent, LineBody, PartKind};
 
 use crate::dice::Dice;
-use crate::oracle::{Choice, Shape, Told, add_record, records, small};
+use crate::oracle::{Choice, OracleTexts, Shape, add_record, records, small};
 
-/// Long after the last line: every log is quiet.
+/// Long after the last line, so that every log is quiet.
 const NOW: &str = "2100-01-01T00:00:00Z";
 
-/// Copies the logs into a home, as their agents would keep them.
-fn lay_out(corpus: &Path, home: &Path, step: usize) {
+/// Copies the logs into a home, at the paths that their agents use.
+fn copy_logs(corpus: &Path, home: &Path, step: usize) {
     for (agent, place) in [
         ("claude", ".claude/projects"),
         ("codex", ".codex/sessions"),
         ("grok", ".grok/sessions/project"),
     ] {
         let mut paths = Vec::new();
-        below(&corpus.join(agent), &mut paths);
+        list_files(&corpus.join(agent), &mut paths);
         paths.retain(|path| agent != "grok" || matches!(name(path), "updates.jsonl" | "chat_history.jsonl"));
         paths.sort();
         for (number, path) in paths.iter().enumerate().step_by(step) {
@@ -48,11 +51,11 @@ fn name(path: &Path) -> &str {
     path.file_name().and_then(|name| name.to_str()).unwrap_or_default()
 }
 
-fn below(directory: &Path, paths: &mut Vec<PathBuf>) {
+fn list_files(directory: &Path, paths: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
         let path = entry.path();
         match path.is_dir() {
-            true => below(&path, paths),
+            true => list_files(&path, paths),
             false => paths.extend(path.extension().is_some_and(|end| end == "jsonl").then_some(path)),
         }
     }
@@ -73,12 +76,12 @@ fn sweep(home: &Path, store: &Path) {
     run(&sweep, Patience::Wait(&|| {})).unwrap();
 }
 
-/// What the kept lines of all sessions tell.
-fn told(directory: &Path) -> Vec<Told> {
+/// Returns the texts of all stored sessions.
+fn load_texts(directory: &Path) -> Vec<OracleTexts> {
     let store = Store::open_existing(directory).unwrap().unwrap();
     let mut all = Vec::new();
     for session in store.reads().listed().unwrap() {
-        let mut told = Told::new(&session.session_uid);
+        let mut texts = OracleTexts::new(&session.session_uid);
         for (kind, part) in kept::parts(&store, &session.session_uid).unwrap() {
             if !matches!(kind, PartKind::Log | PartKind::ChatHistory) {
                 continue;
@@ -87,19 +90,19 @@ fn told(directory: &Path) -> Vec<Told> {
                 let LineBody::Bytes(bytes) = line.body else { return };
                 let (records, _) = records(bytes);
                 for record in &records {
-                    add_record(session.flavor(), record, &mut told);
+                    add_record(session.flavor(), record, &mut texts);
                 }
             })
             .unwrap();
         }
-        all.push(told);
+        all.push(texts);
     }
     all
 }
 
 struct Trial {
     store: PathBuf,
-    told: Vec<Told>,
+    texts: Vec<OracleTexts>,
     asked: usize,
     differences: Vec<String>,
 }
@@ -107,15 +110,15 @@ struct Trial {
 impl Trial {
     fn draw(&self, dice: &mut Dice) -> &str {
         loop {
-            let texts = &self.told[dice.below(self.told.len())].texts;
+            let texts = &self.texts[dice.below(self.texts.len())].texts;
             if !texts.is_empty() {
                 return &texts[dice.below(texts.len())];
             }
         }
     }
 
-    /// Some characters of a line: what stands beside what in a tool's input is told by the order of its arguments, which the
-    /// oracle's JSON does not keep.
+    /// Returns some characters of a line. Lines are not combined, because the order of a tool's arguments is lost in
+    /// the oracle's JSON.
     fn piece(&self, dice: &mut Dice, least: usize, most: usize) -> String {
         loop {
             let chars: Vec<char> = self.draw(dice).chars().collect();
@@ -127,7 +130,7 @@ impl Trial {
         }
     }
 
-    fn check(&mut self, query: &Query, holds: impl Fn(&Told) -> bool) {
+    fn check(&mut self, query: &Query, contains: impl Fn(&OracleTexts) -> bool) {
         let question = Question {
             query,
             now: NOW.parse::<Timestamp>().unwrap(),
@@ -140,14 +143,14 @@ impl Trial {
         let findings = find(&Store::open_existing(&self.store).unwrap().unwrap(), &question).unwrap();
         assert!(!findings.is_partial && findings.unreadable.is_empty());
         let mut found = BTreeSet::new();
-        // Titles stand beside logs, and the oracle reads logs.
+        // Titles are stored beside logs, and the oracle reads only logs.
         let in_logs = |one: &Found| matches!(one.what, What::Text(_));
         for one in findings.found.into_iter().filter(in_logs) {
             found.insert(one.session.session_uid);
             found.extend(one.copied_in);
         }
-        let holders = self.told.iter().filter(|told| holds(told));
-        let expected: BTreeSet<String> = holders.map(|told| told.uid.clone()).collect();
+        let holders = self.texts.iter().filter(|texts| contains(texts));
+        let expected: BTreeSet<String> = holders.map(|texts| texts.uid.clone()).collect();
         assert!(
             !expected.is_empty(),
             "the oracle does not find what it drew: {}",
@@ -169,7 +172,7 @@ fn is_plain_word(word: &str) -> bool {
     (2..=40).contains(&word.chars().count()) && word.chars().all(|c| c.is_alphanumeric() && !is_unspaced(c))
 }
 
-/// An expression made of a piece of text, and what it matches.
+/// Returns an expression made from a piece of text, and its matches.
 fn expression(piece: &str, other: &str, dice: &mut Dice) -> (String, Shape) {
     let of = |text: &str| small(text).chars().map(|c| Choice::Of(vec![c])).collect::<Vec<_>>();
     if dice.below(4) == 0 {
@@ -196,7 +199,7 @@ fn expression(piece: &str, other: &str, dice: &mut Dice) -> (String, Shape) {
 }
 
 #[test]
-fn words_characters_and_expressions_find_exactly_the_sessions_of_an_independent_oracle() {
+fn words_substrings_and_expressions_find_exactly_the_sessions_of_an_independent_oracle() {
     let Some(corpus) = env::var_os("BOSWELL_CORPUS") else {
         return;
     };
@@ -206,10 +209,10 @@ fn words_characters_and_expressions_find_exactly_the_sessions_of_an_independent_
     };
     let directory = tempfile::tempdir().unwrap();
     let (home, store) = (directory.path().join("home"), directory.path().join("store"));
-    lay_out(Path::new(&corpus), &home, step);
+    copy_logs(Path::new(&corpus), &home, step);
     sweep(&home, &store);
     let mut trial = Trial {
-        told: told(&store),
+        texts: load_texts(&store),
         store,
         asked: 0,
         differences: Vec::new(),
@@ -224,28 +227,28 @@ fn words_characters_and_expressions_find_exactly_the_sessions_of_an_independent_
             .map(|word| small(word))
             .unwrap_or_default();
         if is_plain_word(&word) {
-            trial.check(&Query::words(&format!("\"{word}\"")).unwrap(), |told| {
-                told.words.contains(&word)
+            trial.check(&Query::words(&format!("\"{word}\"")).unwrap(), |texts| {
+                texts.words.contains(&word)
             });
-            let is_apart = |told: &Told| told.words.contains(&word) != told.unicode_words.contains(&word);
-            by_unicode_alone += usize::from(!trial.told.iter().any(is_apart));
+            let is_apart = |texts: &OracleTexts| texts.words.contains(&word) != texts.unicode_words.contains(&word);
+            by_unicode_alone += usize::from(!trial.texts.iter().any(is_apart));
         }
     }
     while trial.asked < 3 * each {
         let piece = trial.piece(&mut dice, 4, 20);
-        let holds = small(&piece);
-        trial.check(&Query::exact(&piece).unwrap(), |told| told.holds(&holds));
+        let small_piece = small(&piece);
+        trial.check(&Query::exact(&piece).unwrap(), |texts| texts.contains(&small_piece));
     }
     while trial.asked < 4 * each {
         let (piece, other) = (trial.piece(&mut dice, 5, 16), trial.piece(&mut dice, 5, 16));
         let (expression, shape) = expression(&piece, &other, &mut dice);
-        trial.check(&Query::regex(&expression).unwrap(), |told| told.matches(&shape));
+        trial.check(&Query::regex(&expression).unwrap(), |texts| texts.matches(&shape));
     }
-    let texts: usize = trial.told.iter().map(|told| told.texts.len()).sum();
+    let texts: usize = trial.texts.iter().map(|texts| texts.texts.len()).sum();
     eprintln!(
         "{} questions to {} sessions with {texts} texts; {by_unicode_alone} of the {} words are the same by Unicode alone",
         trial.asked,
-        trial.told.len(),
+        trial.texts.len(),
         2 * each
     );
     assert!(

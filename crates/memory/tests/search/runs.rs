@@ -1,9 +1,9 @@
-//! How a question runs: over frames and parts, on any number of threads, with an end.
+//! How a query runs: over frames and parts, on any number of threads, and with cancellation.
 
 use memory::search::{Enough, Fact, Form, Query, Session};
 use transcript::{Agent, Kind, Kinds};
 
-use crate::kept::{Kept, after, line};
+use crate::kept::{MemorySessions, after, line};
 
 const CLAUDE: Form = Form::Lines(Agent::Claude);
 
@@ -12,8 +12,8 @@ fn words(text: &str) -> Query {
 }
 
 #[test]
-fn the_words_of_a_turn_are_gathered_over_frames_and_parts() {
-    let mut kept = Kept::default();
+fn the_words_of_a_turn_are_collected_over_frames_and_parts() {
+    let mut kept = MemorySessions::default();
     let lines = [
         line::prompt("needle one"),
         line::answer("hay"),
@@ -43,9 +43,9 @@ fn the_words_of_a_turn_are_gathered_over_frames_and_parts() {
     assert_eq!(kept.ask(&words("needle -three")).hits, []);
 }
 
-/// Sessions whose turns all hold the word, and one that holds it in a prompt.
-fn many() -> Kept {
-    let mut kept = Kept::default();
+/// Returns sessions whose turns all contain the word, and one with the word in a prompt.
+fn many() -> MemorySessions {
+    let mut kept = MemorySessions::default();
     for number in 0..200 {
         let said = match number {
             150 => [line::prompt("common words"), line::answer("yes")],
@@ -81,7 +81,7 @@ fn a_common_word_is_answered_from_the_newest_sessions_and_the_answer_says_so() {
 }
 
 #[test]
-fn a_word_that_took_much_reading_is_ranked_among_fewer_turns() {
+fn a_word_that_is_expensive_to_find_is_ranked_among_fewer_turns() {
     let kept = many();
     let enough = |frames| Enough {
         turns: 80,
@@ -113,7 +113,7 @@ fn the_number_of_threads_changes_nothing() {
 }
 
 #[test]
-fn nobody_waits_for_a_cancelled_question() {
+fn a_cancelled_query_returns_at_once() {
     let kept = many();
     assert!(kept.ask_with(&words("common"), 500, 2, &|| true).is_cancelled);
     let answer = kept.ask_with(&words("common"), 500, 1, &after(40));
@@ -131,8 +131,8 @@ fn a_frame_that_cannot_be_read_is_named_and_the_others_are_searched() {
 }
 
 #[test]
-fn tools_and_kinds_are_judged_by_the_events_of_the_session() {
-    let mut kept = Kept::default();
+fn filters_for_tools_and_kinds_use_the_events_of_the_session() {
+    let mut kept = MemorySessions::default();
     let lines = [
         line::prompt("do it"),
         line::call("make"),
@@ -161,8 +161,8 @@ fn tools_and_kinds_are_judged_by_the_events_of_the_session() {
 }
 
 #[test]
-fn letters_that_a_line_spells_by_number_are_found() {
-    let mut kept = Kept::default();
+fn letters_that_are_escaped_in_a_line_are_found() {
+    let mut kept = MemorySessions::default();
     let spelt = br#"{"type":"user","message":{"content":"n\u0065edle \u001b[0m"}}"#;
     kept.add(CLAUDE, &[spelt.to_vec(), line::prompt("needle \u{1b}[0m")], 9, &[1, 2]);
     assert_eq!(kept.turns(&words("needle")).len(), 2);
@@ -172,8 +172,8 @@ fn letters_that_a_line_spells_by_number_are_found() {
 }
 
 #[test]
-fn what_a_tool_was_given_and_gave_back_is_searched_in_any_case() {
-    let mut kept = Kept::default();
+fn the_input_and_output_of_tools_are_always_searched() {
+    let mut kept = MemorySessions::default();
     let lines = [
         line::prompt("x"),
         line::call("echo 'A\n\"Quoted\" tale'"),
@@ -200,8 +200,8 @@ fn what_a_tool_was_given_and_gave_back_is_searched_in_any_case() {
 }
 
 #[test]
-fn an_expression_without_letters_is_found_however_a_line_spells_its_text() {
-    let mut kept = Kept::default();
+fn an_expression_without_letters_is_found_however_the_text_is_escaped() {
+    let mut kept = MemorySessions::default();
     let spelled = r#"{"type":"user","message":{"role":"user","content":"call \u0035\u0035\u0035-1234"}}"#;
     let lines = [
         line::prompt("call 555-1234"),

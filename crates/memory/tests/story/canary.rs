@@ -1,5 +1,5 @@
-//! What is let go is gone: its words are found nowhere below the store's directory, packed or not, whoever reads
-//! meanwhile, and the disk has its room back.
+//! Evicted text is really deleted: its words are not found anywhere below the store's directory, compressed or not,
+//! even if there are readers, and the disk space is free again.
 
 use std::fs;
 use std::io::Read;
@@ -14,7 +14,7 @@ use testkit::logs::ClaudeLog;
 use super::home::is_on_server;
 use super::retention::{Memory, native, noise, uid};
 
-/// Unique words, in every kind of place of a session that its digest does not print.
+/// Unique words in every kind of place of a session that its digest does not print.
 const CANARIES: [&str; 5] = [
     "canarysecondprompt",
     "canarytooloutput",
@@ -22,11 +22,11 @@ const CANARIES: [&str; 5] = [
     "canaryimagename",
     "canaryfault",
 ];
-/// The database takes whole pages.
+/// The database allocates whole pages, so this much difference is allowed.
 const PAGES_BYTES: u64 = 16 << 10;
 const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
-fn canary(memory: &Memory, number: u32, hours_ago: i64) {
+fn write_canary(memory: &Memory, number: u32, hours_ago: i64) {
     let at = memory.now - SignedDuration::from_hours(hours_ago);
     let [prompt, output, thinking, image, fault] = CANARIES;
     let picture = json!([
@@ -53,30 +53,30 @@ fn canary(memory: &Memory, number: u32, hours_ago: i64) {
     memory.put(number, &log.jsonl(), at);
 }
 
-/// Sessions around it, small ones too, so that rows move from page to page.
-fn neighbours(memory: &Memory, numbers: std::ops::Range<u32>) {
+/// Writes sessions around the one under test, some of them small, so that SQLite moves rows between pages.
+fn write_neighbours(memory: &Memory, numbers: std::ops::Range<u32>) {
     for number in numbers {
         memory.write(number, 30, number % 7 * 20);
     }
 }
 
-/// Where below a directory a word stands, as it is or packed.
-fn places_of(directory: &Path, word: &str) -> Vec<String> {
+/// Returns the places below a directory where a word occurs, compressed or not.
+fn find_word(directory: &Path, word: &str) -> Vec<String> {
     let mut places = Vec::new();
     for entry in walkdir::WalkDir::new(directory).into_iter().flatten() {
         if !entry.file_type().is_file() {
             continue;
         }
         let bytes = fs::read(entry.path()).unwrap();
-        if holds(&bytes, word) {
+        if contains_word(&bytes, word) {
             places.push(entry.path().display().to_string());
         }
         for at in memchr::memmem::find_iter(&bytes, &ZSTD_MAGIC) {
             let mut text = Vec::new();
             let decoder = zstd::Decoder::new(&bytes[at..]).unwrap().single_frame();
-            // A frame on pages that do not follow one another ends early; what comes before counts.
+            // A frame on scattered pages ends early, but its beginning can still be decompressed.
             _ = decoder.take(64 << 20).read_to_end(&mut text);
-            if holds(&text, word) {
+            if contains_word(&text, word) {
                 places.push(format!("{}, packed at {at}", entry.path().display()));
             }
         }
@@ -84,7 +84,7 @@ fn places_of(directory: &Path, word: &str) -> Vec<String> {
     places
 }
 
-fn holds(bytes: &[u8], word: &str) -> bool {
+fn contains_word(bytes: &[u8], word: &str) -> bool {
     memchr::memmem::find(bytes, word.as_bytes()).is_some()
 }
 
@@ -99,7 +99,7 @@ fn disk_bytes(directory: &Path) -> u64 {
         .sum()
 }
 
-fn history(memory: &Memory, numbers: &[u32]) {
+fn write_history(memory: &Memory, numbers: &[u32]) {
     let line = |number: &u32| {
         format!(
             "{{\"display\":\"now {} please\",\"timestamp\":1780000000000,\"project\":\"/home/ada/app\",\"sessionId\":\"{}\"}}\n",
@@ -113,29 +113,29 @@ fn history(memory: &Memory, numbers: &[u32]) {
 }
 
 #[test]
-fn after_an_eviction_no_word_is_left_and_the_disk_has_its_room_back() {
+fn after_an_eviction_no_word_is_left_and_the_disk_space_is_free_again() {
     if is_on_server() {
         return; // The files of a server are not ours to look into.
     }
     let mut memory = Memory::new();
     let directory = memory.home.path("store");
-    neighbours(&memory, 100..150);
+    write_neighbours(&memory, 100..150);
     memory.sweep();
-    // Read in two steps, and grown in between: rows are written more than once.
-    canary(&memory, 1, 60);
-    canary(&memory, 2, 59);
-    history(&memory, &[1, 2]);
+    // Read in two steps, with growth in between, so that rows are written more than once.
+    write_canary(&memory, 1, 60);
+    write_canary(&memory, 2, 59);
+    write_history(&memory, &[1, 2]);
     memory.sweep();
-    neighbours(&memory, 150..200);
+    write_neighbours(&memory, 150..200);
     memory.sweep();
     for word in CANARIES {
         assert_ne!(
-            places_of(&directory, word),
+            find_word(&directory, word),
             [""; 0],
             "the test looks in the wrong place for {word}"
         );
     }
-    // A reader that asked before, and asks again.
+    // A reader that was opened before the eviction.
     let reader = Store::open_existing(memory.home.place()).unwrap().unwrap();
     assert_eq!(reader.reads().turns(&uid(1)).unwrap().len(), 4);
     let rest: u64 = (100..200).map(|number| memory.bytes_of(number)).sum();
@@ -155,7 +155,7 @@ fn after_an_eviction_no_word_is_left_and_the_disk_has_its_room_back() {
     let report = memory.sweep();
     assert_eq!((report.let_go.drops.len(), report.let_go.is_finished), (2, true));
 
-    let found: Vec<String> = CANARIES.iter().flat_map(|word| places_of(&directory, word)).collect();
+    let found: Vec<String> = CANARIES.iter().flat_map(|word| find_word(&directory, word)).collect();
     assert_eq!(found, [""; 0]);
     let fell = before - disk_bytes(&directory);
     assert!(
@@ -164,45 +164,45 @@ fn after_an_eviction_no_word_is_left_and_the_disk_has_its_room_back() {
         plan.bytes_freed()
     );
     assert!(plan.bytes_freed() > 500_000, "{}", plan.bytes_freed());
-    // The reader goes on, and so does what is told of the session.
+    // The reader still works and sees the turns, but no longer their prompts.
     let turns = reader.reads().turns(&uid(1)).unwrap();
     assert_eq!(turns.iter().map(|turn| turn.prompt.len()).skip(1).sum::<usize>(), 0);
-    // The history is read from its beginning again, and tells nothing.
-    history(&memory, &[2, 1]);
+    // The history is read from its beginning again and has no new prompts.
+    write_history(&memory, &[2, 1]);
     memory.sweep();
-    let found: Vec<String> = CANARIES.iter().flat_map(|word| places_of(&directory, word)).collect();
+    let found: Vec<String> = CANARIES.iter().flat_map(|word| find_word(&directory, word)).collect();
     assert_eq!(found, [""; 0]);
 }
 
 #[test]
-fn after_forgetting_no_word_is_left_not_even_of_the_digest() {
+fn after_forgetting_no_word_is_left_not_even_in_a_digest() {
     if is_on_server() {
         return; // The files of a server are not ours to look into.
     }
     let memory = Memory::new();
     let directory = memory.home.path("store");
-    neighbours(&memory, 100..130);
-    canary(&memory, 1, 60);
-    history(&memory, &[1]);
+    write_neighbours(&memory, 100..130);
+    write_canary(&memory, 1, 60);
+    write_history(&memory, &[1]);
     memory.sweep();
-    neighbours(&memory, 130..140);
+    write_neighbours(&memory, 130..140);
     memory.sweep();
-    assert_ne!(places_of(&directory, "look at the login"), [""; 0]);
+    assert_ne!(find_word(&directory, "look at the login"), [""; 0]);
     memory.forget(&[1], Reach::WithDigest);
     let words = CANARIES.iter().chain(["look at the login", "and the last one"].iter());
-    let found: Vec<String> = words.flat_map(|word| places_of(&directory, word)).collect();
+    let found: Vec<String> = words.flat_map(|word| find_word(&directory, word)).collect();
     assert_eq!(found, [""; 0]);
 }
 
 #[test]
-fn a_reader_in_the_middle_of_a_question_delays_the_end_and_the_next_sweep_brings_it() {
+fn a_reader_within_a_query_delays_the_last_phase_until_the_next_sweep() {
     if is_on_server() {
         return; // The files of a server are not ours to look into.
     }
     let mut memory = Memory::new();
     let directory = memory.home.path("store");
-    neighbours(&memory, 100..110);
-    canary(&memory, 1, 60);
+    write_neighbours(&memory, 100..110);
+    write_canary(&memory, 1, 60);
     memory.sweep();
     let reader = rusqlite::Connection::open(directory.join("store.db")).unwrap();
     reader.execute_batch("BEGIN").unwrap();
@@ -220,6 +220,6 @@ fn a_reader_in_the_middle_of_a_question_delays_the_end_and_the_next_sweep_brings
     reader.execute_batch("COMMIT").unwrap();
     assert!(memory.sweep().let_go.is_finished);
     assert_eq!(memory.home.store().reads().unfinished_evictions().unwrap(), 0);
-    let found: Vec<String> = CANARIES.iter().flat_map(|word| places_of(&directory, word)).collect();
+    let found: Vec<String> = CANARIES.iter().flat_map(|word| find_word(&directory, word)).collect();
     assert_eq!(found, [""; 0]);
 }

@@ -1,9 +1,9 @@
-//! Digests: what they say of sessions whose end is known, when they are written, and that they outlive what they were
-//! made of.
+//! Digests: their content for sessions with a known outcome, when they are written, and that they stay when the raw
+//! text is evicted.
 
 use jiff::{SignedDuration, Timestamp};
-use memory::digest::{self, BYTES_MAX, Digest, Settings};
-use memory::outcome::{Confidence, Reason};
+use memory::digest::{self, BYTES_MAX, Digest, DigestSettings};
+use memory::outcome::{Confidence, OutcomeReason};
 use memory::signals::SignalKind;
 use memory::sweep::{Report, Sweep, run};
 use regex::Regex;
@@ -36,7 +36,7 @@ fn pattern() -> Regex {
 
 fn sweep_at(home: &Home, now: Timestamp) -> Report {
     let (roots, directory, pattern) = (home.roots(), home.place(), pattern());
-    let digests = Some(Settings {
+    let digests = Some(DigestSettings {
         now,
         task_pattern: &pattern,
     });
@@ -47,31 +47,31 @@ fn sweep_at(home: &Home, now: Timestamp) -> Report {
     run(&sweep, WAIT).unwrap()
 }
 
-fn kept(home: &Home) -> Option<Digest> {
+fn stored_digest(home: &Home) -> Option<Digest> {
     home.store().reads().digest_of(UID).unwrap().map(|row| row.digest)
 }
 
-fn digest_of(log: &ClaudeLog) -> Digest {
+fn make_digest(log: &ClaudeLog) -> Digest {
     let home = Home::new();
     home.write(LOG, log.jsonl());
     sweep_at(&home, log.now() + SignedDuration::from_hours(1));
     assert_made_of_frames(&home);
-    kept(&home).unwrap()
+    stored_digest(&home).unwrap()
 }
 
-/// A sweep finds what digests need while it has the lines at hand; the frames say the same.
+/// Checks that the digest a sweep made from lines in memory is equal to one made from the stored frames.
 fn assert_made_of_frames(home: &Home) -> usize {
     let (store, pattern) = (home.store(), pattern());
-    let settings = Settings {
+    let settings = DigestSettings {
         now: Timestamp::now(),
         task_pattern: &pattern,
     };
     let mut digests = 0;
     for session in store.reads().sessions().unwrap() {
         let uid = &session.session_uid;
-        if let Some(kept) = store.reads().digest_of(uid).unwrap() {
-            let (made, _) = digest::make(&store, uid, &settings).unwrap().unwrap();
-            assert_eq!(kept.digest, made, "{uid}");
+        if let Some(stored_digest) = store.reads().digest_of(uid).unwrap() {
+            let (made, _) = digest::compute_digest(&store, uid, &settings).unwrap().unwrap();
+            assert_eq!(stored_digest.digest, made, "{uid}");
             digests += 1;
         }
     }
@@ -79,7 +79,7 @@ fn assert_made_of_frames(home: &Home) -> usize {
 }
 
 #[test]
-fn what_was_found_while_lines_were_read_is_what_frames_say() {
+fn a_digest_made_during_a_sweep_equals_one_made_from_frames() {
     let home = Home::new();
     let shape = testkit::corpus::Shape {
         seed: 5,
@@ -92,7 +92,7 @@ fn what_was_found_while_lines_were_read_is_what_frames_say() {
 }
 
 #[test]
-fn a_log_that_names_its_session_far_behind_its_head_stops_no_sweep() {
+fn a_log_that_names_its_session_late_does_not_stop_a_sweep() {
     let home = Home::new();
     let head = "{\"type\":\"mode\",\"mode\":\"x\"}\n".repeat(4000);
     home.write(
@@ -102,18 +102,18 @@ fn a_log_that_names_its_session_far_behind_its_head_stops_no_sweep() {
     home.write(LOG, edit(log(), "one", "two").jsonl());
     let report = sweep_at(&home, log().now() + SignedDuration::from_hours(1));
     assert_eq!(report.sessions_new, 2, "{report:?}");
-    assert!(kept(&home).is_some());
+    assert!(stored_digest(&home).is_some());
 }
 
 fn has(digest: &Digest, kind: SignalKind) -> bool {
     digest.signals.iter().any(|signal| signal.signal == kind)
 }
 
-const GREEN: &str = "running 3 tests\ntest result: ok. 3 passed; 0 failed";
-const RED: &str = "Exit code 101\ntest result: FAILED. 2 passed; 1 failed";
+const PASSED_TESTS: &str = "running 3 tests\ntest result: ok. 3 passed; 0 failed";
+const FAILED_TESTS: &str = "Exit code 101\ntest result: FAILED. 2 passed; 1 failed";
 
-fn check(name: &str, log: &ClaudeLog, outcome: Outcome, reason: Reason) {
-    let judged = digest_of(log).outcome;
+fn check(name: &str, log: &ClaudeLog, outcome: Outcome, reason: OutcomeReason) {
+    let judged = make_digest(log).outcome;
     assert_eq!((judged.outcome, judged.reason), (outcome, reason), "{name}: {judged:?}");
     let lines = 1..=log.jsonl().lines().count() as u64;
     let is_cited = judged.evidence.iter().all(|evidence| lines.contains(&evidence.line));
@@ -125,65 +125,82 @@ fn edited() -> ClaudeLog {
 }
 
 #[test]
-fn what_broke_or_was_left_is_told_before_what_was_done() {
+fn failures_and_interruptions_decide_before_finished_work() {
     let fails = |log: ClaudeLog| log.failed_tool("Bash", bash("make all"), "Exit code 2\nno rule");
     let api_error = json!({"retryAttempt": 10, "maxRetries": 10, "error": {"status": 529}});
     let broken = edited().system("api_error", api_error);
-    check("api", &broken, Outcome::Fail, Reason::ApiError);
+    check("api", &broken, Outcome::Fail, OutcomeReason::ApiError);
     let failing = fails(fails(fails(edited()))).reply("I stop.");
-    check("loop", &failing, Outcome::Fail, Reason::FailedToolCalls);
+    check("loop", &failing, Outcome::Fail, OutcomeReason::FailedToolCalls);
     let unanswered = edited().reply("Done.").prompt("and now?");
-    check("unanswered", &unanswered, Outcome::Abandoned, Reason::UnansweredPrompt);
+    check(
+        "unanswered",
+        &unanswered,
+        Outcome::Abandoned,
+        OutcomeReason::UnansweredPrompt,
+    );
     check(
         "stopped",
         &edited().interrupt(),
         Outcome::Abandoned,
-        Reason::Interrupted,
+        OutcomeReason::Interrupted,
     );
     let cut = edited().tool_call("Bash", bash("make"));
-    check("cut", &cut, Outcome::Unknown, Reason::CutOff);
-    // A call that nothing came back to is over when the human goes on.
+    check("cut", &cut, Outcome::Unknown, OutcomeReason::CutOff);
+    // A call without a result is over when the next prompt starts.
     let gone_on = cut.prompt("never mind").reply("Yes.");
-    check("gone on", &gone_on, Outcome::Unknown, Reason::Completed);
+    check("gone on", &gone_on, Outcome::Unknown, OutcomeReason::Completed);
 }
 
 #[test]
 fn success_needs_evidence_that_is_newer_than_the_last_edit() {
     let test = |log: ClaudeLog, output| log.tool("Bash", bash("cargo test"), output);
     let commit = |output| edited().tool("Bash", bash("git commit -qam x"), output).reply("Done.");
-    let red = edited().failed_tool("Bash", bash("cargo test"), RED).reply("Done.");
-    check("red", &red, Outcome::Fail, Reason::FailingTests);
+    let red = edited()
+        .failed_tool("Bash", bash("cargo test"), FAILED_TESTS)
+        .reply("Done.");
+    check("red", &red, Outcome::Fail, OutcomeReason::FailingTests);
     // The exit code is that of the pipe.
-    let piped = edited().tool("Bash", bash("cargo test | tail"), RED).reply("Done.");
-    check("pipe", &piped, Outcome::Fail, Reason::FailingTests);
-    let green = test(edited(), GREEN).reply("Done.");
-    check("green", &green, Outcome::Success, Reason::TestsPassed);
-    let stale = edit(test(log(), GREEN), "a", "b").reply("Done.");
-    check("stale", &stale, Outcome::Unknown, Reason::Completed);
-    let before = test(log(), GREEN).reply("They pass.").prompt("why?").reply("Because.");
-    check("of an earlier turn", &before, Outcome::Unknown, Reason::Completed);
-    check("commit", &commit(""), Outcome::Success, Reason::Committed);
+    let piped = edited()
+        .tool("Bash", bash("cargo test | tail"), FAILED_TESTS)
+        .reply("Done.");
+    check("pipe", &piped, Outcome::Fail, OutcomeReason::FailingTests);
+    let green = test(edited(), PASSED_TESTS).reply("Done.");
+    check("green", &green, Outcome::Success, OutcomeReason::TestsPassed);
+    let stale = edit(test(log(), PASSED_TESTS), "a", "b").reply("Done.");
+    check("stale", &stale, Outcome::Unknown, OutcomeReason::Completed);
+    let before = test(log(), PASSED_TESTS)
+        .reply("They pass.")
+        .prompt("why?")
+        .reply("Because.");
+    check(
+        "of an earlier turn",
+        &before,
+        Outcome::Unknown,
+        OutcomeReason::Completed,
+    );
+    check("commit", &commit(""), Outcome::Success, OutcomeReason::Committed);
     let left = edit(commit(""), "two", "three").reply("Changed.");
-    check("changed after", &left, Outcome::Success, Reason::Committed);
-    assert_eq!(digest_of(&left).outcome.confidence, Confidence::Low);
+    check("changed after", &left, Outcome::Success, OutcomeReason::Committed);
+    assert_eq!(make_digest(&left).outcome.confidence, Confidence::Low);
     check(
         "nothing",
         &commit("nothing to commit"),
         Outcome::Unknown,
-        Reason::Completed,
+        OutcomeReason::Completed,
     );
     check(
         "talk",
         &log().reply("It is a parser."),
         Outcome::Unknown,
-        Reason::Completed,
+        OutcomeReason::Completed,
     );
     let gave_up = log().reply("I was unable to find the parser.");
-    assert_eq!(digest_of(&gave_up).outcome.confidence, Confidence::Low);
+    assert_eq!(make_digest(&gave_up).outcome.confidence, Confidence::Low);
 }
 
 #[test]
-fn each_signal_is_found_where_it_is_and_nowhere_else() {
+fn each_signal_is_found_only_in_sessions_that_have_it() {
     let fails = |log: ClaudeLog| log.failed_tool("Bash", bash("make all"), "Exit code 2\nno rule to make `all`");
     let looped = || fails(fails(fails(fails(log()))));
     let cases: [(ClaudeLog, &[SignalKind]); 11] = [
@@ -199,19 +216,19 @@ fn each_signal_is_found_where_it_is_and_nowhere_else() {
             &[SignalKind::EditRevertChurn],
         ),
         (
-            log().failed_tool("Bash", bash("cargo test"), RED).reply("Hm."),
+            log().failed_tool("Bash", bash("cargo test"), FAILED_TESTS).reply("Hm."),
             &[SignalKind::FailingTestsLeft],
         ),
         (
             log()
-                .failed_tool("Bash", bash("cargo test"), RED)
-                .tool("Bash", bash("cargo test"), GREEN)
+                .failed_tool("Bash", bash("cargo test"), FAILED_TESTS)
+                .tool("Bash", bash("cargo test"), PASSED_TESTS)
                 .reply("Done."),
             &[SignalKind::Recovery],
         ),
         (
             edit(log(), "a", "b")
-                .tool("Bash", bash("cargo test"), GREEN)
+                .tool("Bash", bash("cargo test"), PASSED_TESTS)
                 .reply("Done."),
             &[SignalKind::CleanPass],
         ),
@@ -234,11 +251,11 @@ fn each_signal_is_found_where_it_is_and_nowhere_else() {
         ),
     ];
     for (log, expected) in cases {
-        let digest = digest_of(&log);
+        let digest = make_digest(&log);
         let found: Vec<SignalKind> = digest.signals.iter().map(|signal| signal.signal).collect();
         assert_eq!(found, expected, "{:#?}", digest.signals);
     }
-    let digest = digest_of(
+    let digest = make_digest(
         &edit(looped(), "a", "b")
             .tool("Bash", bash("make all"), "ok")
             .reply("Done."),
@@ -252,7 +269,7 @@ fn each_signal_is_found_where_it_is_and_nowhere_else() {
 }
 
 #[test]
-fn a_secret_is_seen_and_not_told() {
+fn a_secret_is_reported_without_its_text() {
     let secret = format!("ghp_{}", "a1B2c3D4e5".repeat(4).chars().take(36).collect::<String>());
     let log = ClaudeLog::new(SESSION)
         .prompt(&format!("use {secret}"))
@@ -262,19 +279,19 @@ fn a_secret_is_seen_and_not_told() {
             &format!("{secret} is wrong"),
         )
         .reply("Done.");
-    let digest = digest_of(&log);
+    let digest = make_digest(&log);
     assert!(has(&digest, SignalKind::SecretSeen), "{:?}", digest.signals);
     let text = serde_json::to_string(&digest).unwrap();
     assert!(text.contains("[REDACTED:") && !text.contains(&secret), "{text}");
 }
 
 #[test]
-fn a_digest_is_written_when_a_session_is_quiet_and_again_when_it_grew() {
+fn a_digest_is_written_when_a_session_is_quiet_and_again_after_it_grew() {
     let home = Home::new();
     let first = log().reply("Done.");
     home.write(LOG, first.jsonl());
     let soon = sweep_at(&home, first.now() + SignedDuration::from_mins(9));
-    assert_eq!((soon.digested.len(), kept(&home)), (0, None));
+    assert_eq!((soon.digested.len(), stored_digest(&home)), (0, None));
     let later = first.now() + SignedDuration::from_mins(11);
     assert_eq!(sweep_at(&home, later).digested, [UID]);
     assert!(home.store().reads().is_analyzed(UID).unwrap());
@@ -289,30 +306,30 @@ fn a_digest_is_written_when_a_session_is_quiet_and_again_when_it_grew() {
         !home.store().reads().is_analyzed(UID).unwrap(),
         "growth has to be analyzed"
     );
-    assert_eq!(kept(&home).unwrap().turns, 1, "the old one stays until then");
+    assert_eq!(stored_digest(&home).unwrap().turns, 1, "the old one stays until then");
     sweep_at(&home, grown.now() + SignedDuration::from_mins(11));
-    let digest = kept(&home).unwrap();
+    let digest = stored_digest(&home).unwrap();
     assert_eq!((digest.turns, digest.task_ref.as_deref()), (2, Some("APP-7")));
 }
 
 #[test]
-fn a_rebuild_gives_the_same_digest_and_a_sealed_one_stays() {
+fn a_rebuild_makes_the_same_digest_and_keeps_a_sealed_one() {
     let home = Home::new();
     let log = edit(log(), "a", "b")
-        .tool("Bash", bash("cargo test"), GREEN)
+        .tool("Bash", bash("cargo test"), PASSED_TESTS)
         .reply("Done.");
     home.write(LOG, log.jsonl());
     let now = log.now() + SignedDuration::from_hours(1);
     sweep_at(&home, now);
-    let before = kept(&home).unwrap();
+    let before = stored_digest(&home).unwrap();
     home.rebuild();
     let pattern = pattern();
-    let settings = Settings {
+    let settings = DigestSettings {
         now,
         task_pattern: &pattern,
     };
     let mut store = home.store();
-    let (again, growth) = digest::make(&store, UID, &settings).unwrap().unwrap();
+    let (again, growth) = digest::compute_digest(&store, UID, &settings).unwrap().unwrap();
     assert_eq!(again, before);
 
     let lock = store.lock(WAIT).unwrap();
@@ -328,13 +345,13 @@ fn a_rebuild_gives_the_same_digest_and_a_sealed_one_stays() {
         })
         .unwrap();
     drop(lock);
-    assert_eq!(kept(&home).unwrap(), before);
-    let given = digest::make_one(&mut store, WAIT, "digest", UID, &settings).unwrap();
+    assert_eq!(stored_digest(&home).unwrap(), before);
+    let given = digest::write_digest(&mut store, WAIT, "digest", UID, &settings).unwrap();
     assert_eq!(given, Some(before), "what is sealed is given back as it is");
 }
 
 #[test]
-fn a_digest_of_a_monstrous_session_is_small_and_says_what_it_left_out() {
+fn the_digest_of_a_huge_session_is_small_and_counts_what_was_cut() {
     let mut log = log();
     for number in 0..400 {
         let path = format!("/home/ada/app/{}/{number}.rs", "deep".repeat(40));
@@ -351,7 +368,7 @@ fn a_digest_of_a_monstrous_session_is_small_and_says_what_it_left_out() {
             )
             .wait_s(3600);
     }
-    let digest = digest_of(&log.reply("Done."));
+    let digest = make_digest(&log.reply("Done."));
     let bytes = serde_json::to_string(&digest).unwrap().len();
     assert!(bytes <= BYTES_MAX, "{bytes}");
     assert_eq!((digest.tool_calls, digest.errors.count), (800, 400));
@@ -359,7 +376,7 @@ fn a_digest_of_a_monstrous_session_is_small_and_says_what_it_left_out() {
 }
 
 #[test]
-fn which_session_owns_a_copied_call_does_not_depend_on_the_order_of_sweeps() {
+fn the_owner_of_a_copied_call_does_not_depend_on_the_order_of_sweeps() {
     let first = log().reply("Done.");
     let fork = first
         .fork("5e550000-0000-4000-8000-000000000002")
@@ -386,7 +403,7 @@ fn which_session_owns_a_copied_call_does_not_depend_on_the_order_of_sweeps() {
     assert_eq!(one.iter().filter(|(.., counts)| *counts).count(), 2, "{one:?}");
 }
 
-/// All calls, by session and key, as the rows have them.
+/// Returns all calls of the rows, by session and key.
 fn rows(home: &Home) -> Vec<(String, transcript::Call)> {
     let mut rows = home.store().reads().calls().unwrap();
     rows.sort_by_key(|(uid, call)| (uid.clone(), call.key.cast_signed()));
@@ -402,7 +419,7 @@ fn packed(home: &Home) -> (u64, Vec<(String, transcript::Call)>) {
 }
 
 #[test]
-fn calls_are_packed_when_a_session_is_quiet_and_are_what_the_rows_say() {
+fn the_calls_of_a_quiet_session_are_packed_and_equal_its_rows() {
     let home = Home::new();
     let first = log().reply("Looking.").tool("Bash", bash("ls"), "a").reply("Done.");
     home.write(LOG, first.jsonl());

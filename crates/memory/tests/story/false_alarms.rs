@@ -1,7 +1,7 @@
-//! How often masking cries wolf: counted over real logs where `BOSWELL_CORPUS` names a directory of them.
+//! False positives of masking, counted in real logs if `BOSWELL_CORPUS` names a directory with them.
 //!
-//! Only counts stand here, never text. Every hit of this table was looked at; `docs/masking.md` tells what
-//! it was.
+//! This file contains only counts, never text. Every hit in the table was checked by hand; `docs/masking.md` describes
+//! them.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use memory::mask::{LineState, MaskKey, Masker, TextState, UserRules};
 
-/// The catalogue of the logs that were counted.
+/// The hash of the catalogue of the counted logs.
 const CATALOGUE: &str = "eca5c916fb3cf3e5";
 
 const COUNTS: &[(&str, usize)] = &[
@@ -32,7 +32,7 @@ const COUNTS: &[(&str, usize)] = &[
     ("url-password", 2),
 ];
 
-/// Below `root`, all logs and what lies beside them.
+/// Returns all logs and companion files below `root`.
 fn files_below(root: &Path) -> Vec<PathBuf> {
     let (mut files, mut open) = (Vec::new(), vec![root.to_owned()]);
     while let Some(path) = open.pop() {
@@ -62,13 +62,13 @@ fn count(masker: &Masker, path: &Path, counts: &mut BTreeMap<String, usize>) {
 }
 
 #[test]
-fn real_logs_hold_as_many_secrets_as_were_counted_by_eye() {
+fn real_logs_contain_as_many_hits_as_were_checked_by_hand() {
     let Some(root) = std::env::var_os("BOSWELL_CORPUS").map(PathBuf::from) else {
         return;
     };
     let catalogue = fs::read(root.join("CATALOG.tsv")).unwrap_or_default();
     if blake3::hash(&catalogue).to_hex()[..16] != *CATALOGUE {
-        // Other logs than those that were looked at.
+        // These are not the logs that were checked.
         return;
     }
     let masker = Masker::new(&MaskKey::new([7; 32]), &UserRules::default()).unwrap();

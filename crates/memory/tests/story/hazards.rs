@@ -1,4 +1,5 @@
-//! What breaks a cursor of path, size, time and offset: each hazard of the agents' logs, on a real store.
+//! Everything that can break a cursor of path, size, time and offset: each hazard of the agents' logs, with a real
+//! store.
 
 use std::fs;
 use std::path::Path;
@@ -20,9 +21,9 @@ fn uids(home: &Home) -> Vec<String> {
     sessions.into_iter().map(|session| session.session_uid).collect()
 }
 
-/// The same session under a new path: archived, relocated with its directory, moved to another project.
+/// The same session at a new path: archived, moved with its directory, or moved to another project.
 #[test]
-fn a_session_that_moved_is_the_same_session_and_not_read_again() {
+fn a_moved_session_is_recognised_and_not_read_again() {
     let home = full_home();
     let rollout = "rollout-2026-03-01T10-00-00-01990000-0000-7000-8000-000000000011.jsonl";
     home.write(&format!("{DAY}/{rollout}"), fixture("codex/import.jsonl"));
@@ -52,9 +53,9 @@ fn a_session_that_moved_is_the_same_session_and_not_read_again() {
     assert_eq!(home.sweep().bytes_checked, 0, "the new places are remembered");
 }
 
-/// The same path with other bytes: replaced by a rename, or truncated and written anew.
+/// The same path with different bytes: replaced by a rename, or truncated and written again.
 #[test]
-fn a_log_that_was_replaced_or_rewritten_is_read_anew() {
+fn a_replaced_or_rewritten_log_is_read_from_the_beginning() {
     let home = Home::new();
     let rollout = format!("{DAY}/rollout-2026-03-01T10-00-00-01990000-0000-7000-8000-000000000011.jsonl");
     home.write(&rollout, fixture("codex/import.jsonl"));
@@ -77,9 +78,9 @@ fn a_log_that_was_replaced_or_rewritten_is_read_anew() {
     assert_eq!(home.cat("codex:01990000-0000-7000-8000-000000000011"), migrated);
 }
 
-/// Old partition, new bytes: a resumed thread grows in the directory of the day it began.
+/// An old directory with new bytes: a resumed thread grows in the directory of the day on which it started.
 #[test]
-fn a_thread_resumed_after_months_grows_where_it_began() {
+fn a_thread_resumed_after_months_grows_in_its_first_directory() {
     let home = Home::new();
     let old = "01990000-0000-7000-8000-000000000011";
     let path = format!("{DAY}/rollout-2026-03-01T10-00-00-{old}.jsonl");
@@ -97,7 +98,7 @@ fn a_thread_resumed_after_months_grows_where_it_began() {
     assert_eq!(home.cat(&format!("codex:{old}")), log);
 }
 
-/// Copied history: forks, replays and subagents repeat calls, which are counted once whatever was read first.
+/// Copied history: forks, replays and subagents repeat calls. Each call counts once, whichever log was read first.
 #[test]
 fn copied_history_is_counted_once() {
     let home = Home::new();
@@ -127,9 +128,9 @@ fn copied_history_is_counted_once() {
     assert!(all > ours, "the corpus has copies");
 }
 
-/// One file is not one session: a subagent's log carries the id of its parent, and is its own session.
+/// One file is not one session: a subagent's log contains the id of its parent but is a session of its own.
 #[test]
-fn a_subagent_is_its_own_session_whatever_id_its_records_carry() {
+fn a_subagent_is_its_own_session_even_if_its_records_contain_another_id() {
     let home = Home::new();
     home.write(LOG, prompt("one"));
     let parent = UID.strip_prefix("claude:").unwrap();
@@ -146,9 +147,9 @@ fn a_subagent_is_its_own_session_whatever_id_its_records_carry() {
     assert_eq!(home.cat(&format!("{UID}/a1")), line);
 }
 
-/// Imported copies: a session of another agent that Codex took over is linked as an import.
+/// Imported copies: a session that Codex imported from another agent is linked to it.
 #[test]
-fn an_imported_session_is_known_as_one() {
+fn an_imported_session_is_linked_as_an_import() {
     let home = Home::new();
     let path = format!("{DAY}/rollout-2026-03-01T10-00-00-01990000-0000-7000-8000-000000000011.jsonl");
     home.write(&path, fixture("codex/import.jsonl"));
@@ -158,9 +159,9 @@ fn an_imported_session_is_known_as_one() {
     assert!(view.contains("\"import\""), "{view}");
 }
 
-/// The oldest threads are one object in a file of another ending.
+/// The oldest threads are a single JSON object, in a file with another extension.
 #[test]
-fn the_oldest_threads_are_found_and_kept() {
+fn threads_in_the_oldest_format_are_found_and_stored() {
     let home = Home::new();
     home.write(
         ".codex/sessions/rollout-2025-05-01-01960000-0000-7000-8000-000000000000.json",

@@ -1,4 +1,4 @@
-//! A home with the agents' roots and a store, for every story.
+//! A home directory with the agents' roots and a store, for all stories.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,12 +17,12 @@ use testkit::postgres::Postgres;
 use testkit::truth;
 use transcript::Agent;
 
-/// Whether these stories are told of a memory on a server.
+/// Returns `true` if these tests run with a memory on a server.
 pub fn is_on_server() -> bool {
     env!("CARGO_CRATE_NAME") == "story_postgres" && Postgres::shared().is_some()
 }
 
-/// The memory in a directory, or the database that stands for it on the server.
+/// Returns the store in a directory or, on a server, the database that replaces it.
 pub fn place(directory: &Path) -> Place {
     static DATABASES: Mutex<BTreeMap<PathBuf, String>> = Mutex::new(BTreeMap::new());
     let Some(server) = Postgres::shared().filter(|_| is_on_server()) else {
@@ -35,7 +35,7 @@ pub fn place(directory: &Path) -> Place {
     Place::on_server(directory, Server::of_url(url).unwrap())
 }
 
-/// Runs statements on the database of a memory, behind its back.
+/// Executes SQL on the database of a memory behind its back.
 pub fn run_sql(directory: &Path, sql: &str) {
     let place = place(directory);
     let Some(server) = place.server().and(Postgres::shared()) else {
@@ -46,7 +46,7 @@ pub fn run_sql(directory: &Path, sql: &str) {
     server.run_in(url.rsplit('/').next().unwrap(), &sql.replace("x'00ff'", r"'\x00ff'"));
 }
 
-/// The packs that lie in files must be those that rows name.
+/// Checks that the pack files are exactly those that rows name.
 pub fn assert_packs(store: &Store) {
     let used: Vec<String> = store
         .reads()
@@ -63,7 +63,7 @@ pub fn assert_packs(store: &Store) {
     );
 }
 
-/// A home with an agent's root and a store.
+/// A home directory with the agents' roots and a store.
 pub struct Home {
     directory: TempDir,
     pub masker: Masker,
@@ -92,7 +92,7 @@ impl Home {
         fs::write(path, bytes).unwrap();
     }
 
-    /// Sweeps an hour after all files were written.
+    /// Sweeps at a time one hour after all files were written.
     pub fn sweep(&self) -> Report {
         let now = Timestamp::now() + jiff::SignedDuration::from_hours(1);
         self.sweep_at(now)
@@ -130,7 +130,7 @@ impl Home {
         Store::open(self.place()).unwrap()
     }
 
-    /// Returns the texts of a store's sessions; no log is ignored.
+    /// Returns the texts of a store's sessions. No log is ignored.
     pub fn texts<'t>(&'t self, store: &'t Store) -> SessionTexts<'t> {
         SessionTexts {
             store,
@@ -149,7 +149,7 @@ impl Home {
         String::from_utf8(out).unwrap()
     }
 
-    /// All filters, in order.
+    /// Returns all filters, in order.
     pub fn filters(&self) -> Vec<FilterRow> {
         let mut filters = self.store().reads().filters(Whose::Everybodys).unwrap();
         filters.sort_by(|a, b| (&a.session_uid, &a.part, a.frame_no).cmp(&(&b.session_uid, &b.part, b.frame_no)));
@@ -169,7 +169,7 @@ pub fn prompt(text: &str) -> String {
     format!("{{\"type\":\"user\",\"sessionId\":\"s\",\"message\":{{\"content\":\"{text}\"}}}}\n")
 }
 
-/// A home full of logs with every trap.
+/// Creates a home with generated logs that contain every known trap.
 pub fn full_home() -> Home {
     let home = Home::new();
     for (path, bytes) in truth::claude(1, 8).files {

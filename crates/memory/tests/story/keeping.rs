@@ -1,5 +1,5 @@
-//! What is kept stays right: tails ripen, companions follow, newer rules reach older text, and no more is
-//! read than what changed.
+//! Stored text stays correct: tails become frames, companions follow their logs, newer rules are applied to older text,
+//! and only changes are read.
 
 use std::fs;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,13 +12,13 @@ use memory::sweep::{Sweep, run};
 
 use super::home::{Home, LOG, UID, WAIT, assert_packs, full_home, prompt, run_sql};
 
-/// A log of about `bytes` bytes.
+/// Returns a log of about `bytes` bytes.
 fn long_log(bytes: usize) -> String {
     let mut log = String::new();
     let mut number = 0_u64;
     while log.len() < bytes {
         number += 1;
-        // Words that do not compress away.
+        // Hashes, because they do not compress.
         let word = blake3::hash(&number.to_le_bytes()).to_hex();
         log += &prompt(&format!("prompt {number} {word} {}", "and so on ".repeat(200)));
     }
@@ -58,7 +58,7 @@ fn an_append_to_a_long_log_reads_the_new_bytes_and_its_ends() {
 }
 
 #[test]
-fn a_sweep_leaves_one_sentence_in_the_journal_and_notes_that_it_looked() {
+fn a_sweep_writes_one_journal_entry_and_notes_the_walk() {
     let home = full_home();
     let now = Timestamp::now() + SignedDuration::from_hours(1);
     let report = home.sweep_at(now);
@@ -96,7 +96,7 @@ fn title(home: &Home, thread: &str) -> String {
 }
 
 #[test]
-fn a_list_of_names_is_read_once_and_touches_only_the_session_it_names() {
+fn a_list_of_thread_names_is_read_once_and_changes_only_the_named_session() {
     let home = Home::new();
     for thread in [THREAD, OTHER] {
         let (path, log) = rollout(thread);
@@ -128,7 +128,7 @@ fn a_list_of_names_is_read_once_and_touches_only_the_session_it_names() {
 }
 
 #[test]
-fn a_session_that_appears_after_its_name_was_told_has_it() {
+fn a_session_that_appears_after_its_thread_name_has_the_name() {
     let home = Home::new();
     let (path, log) = rollout(OTHER);
     home.write(&path, log);
@@ -166,7 +166,7 @@ fn spilled_results_are_kept_small_and_large_and_follow_changes() {
 }
 
 #[test]
-fn a_companion_too_large_for_what_it_is_is_a_fault_and_the_rest_goes_on() {
+fn an_oversized_companion_is_reported_and_the_session_is_still_read() {
     let home = Home::new();
     home.write(LOG, prompt("one"));
     let spill = format!("{}/tool-results/huge.txt", LOG.trim_end_matches(".jsonl"));
@@ -199,13 +199,13 @@ fn a_long_log_that_was_rewritten_is_replaced_at_once() {
     assert_packs(&home.store());
 }
 
-/// Says of all that is kept that older rules masked it.
-fn pretend(home: &Home, sql: &str) {
+/// Marks everything stored as masked by older rules.
+fn mask_by_older_rules(home: &Home, sql: &str) {
     run_sql(&home.path("store"), sql);
 }
 
 #[test]
-fn newer_rules_reach_what_is_kept_and_the_log_goes_on_from_where_it_was() {
+fn newer_rules_mask_stored_text_again_and_the_log_continues_at_its_cursor() {
     let mut home = full_home();
     let secret = "sesame-47-open";
     home.write(LOG, prompt(&format!("the word is {secret}")));
@@ -217,7 +217,7 @@ fn newer_rules_reach_what_is_kept_and_the_log_goes_on_from_where_it_was() {
     assert!(home.cat(UID).contains(secret));
     let sessions = home.store().reads().sessions().unwrap().len() as u64;
 
-    pretend(
+    mask_by_older_rules(
         &home,
         "UPDATE frames SET mask_version = 0; UPDATE tails SET mask_version = 0",
     );
@@ -245,7 +245,7 @@ fn newer_rules_reach_what_is_kept_and_the_log_goes_on_from_where_it_was() {
 }
 
 #[test]
-fn a_line_whose_end_came_later_is_one_line_for_ever() {
+fn a_line_whose_line_break_came_later_stays_one_line() {
     let home = Home::new();
     let log = prompt("one") + &prompt("two");
     home.write(LOG, log.trim_end());
@@ -260,19 +260,19 @@ fn a_line_whose_end_came_later_is_one_line_for_ever() {
     assert_eq!(rows, at_once.rows());
     home.rebuild();
     assert_eq!(home.rows(), rows);
-    pretend(&home, "UPDATE frames SET mask_version = 0");
+    mask_by_older_rules(&home, "UPDATE frames SET mask_version = 0");
     assert_eq!(home.sweep().sessions_refreshed, 1);
     assert_eq!(home.cat(UID), whole);
     assert_eq!(home.rows(), rows);
 }
 
 #[test]
-fn a_newer_reader_makes_its_rows_from_what_is_kept() {
+fn a_newer_reader_rebuilds_its_rows_from_stored_lines() {
     let home = full_home();
     home.sweep();
     let rows = home.rows();
     fs::remove_dir_all(home.path(".claude")).unwrap();
-    pretend(&home, "UPDATE readers SET version = 0; UPDATE turns SET prompt = 'old'");
+    mask_by_older_rules(&home, "UPDATE readers SET version = 0; UPDATE turns SET prompt = 'old'");
     assert_ne!(home.rows(), rows);
     let report = home.sweep();
     assert!(report.sessions_refreshed > 5 && report.bytes_read == 0, "{report:?}");
@@ -281,7 +281,7 @@ fn a_newer_reader_makes_its_rows_from_what_is_kept() {
 }
 
 #[test]
-fn work_for_which_no_time_is_left_is_done_the_next_time() {
+fn work_left_over_is_done_by_the_next_sweep() {
     let home = full_home();
     home.write(LOG, long_log(18 << 20));
     let (roots, directory) = (home.roots(), home.place());
@@ -307,11 +307,11 @@ fn work_for_which_no_time_is_left_is_done_the_next_time() {
 }
 
 #[test]
-fn damaged_rows_are_made_again_from_what_is_kept() {
+fn damaged_rows_are_rebuilt_from_stored_lines() {
     let home = full_home();
     home.sweep();
     let rows = home.rows();
-    pretend(&home, "UPDATE events SET bytes = x'00ff' WHERE page = 0");
+    mask_by_older_rules(&home, "UPDATE events SET bytes = x'00ff' WHERE page = 0");
     let health = examine_store(&home.place(), &|_, _| {}).unwrap();
     assert!(!health.is_sound() && health.damages.iter().all(|damage| damage.kind == DamageKind::Rows));
     assert!(mark_damaged(&health, Timestamp::now(), WAIT).unwrap().is_empty());

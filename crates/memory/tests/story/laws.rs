@@ -1,5 +1,5 @@
-//! Laws of retention: whatever happens in whatever order, and wherever it is cut off, nothing is lost in silence, what
-//! is kept stays, what is forgotten stays so, and the caps hold, also while a sweep goes on.
+//! Laws of retention, for any order of steps and any crash: nothing is lost silently, kept sessions stay, forgotten
+//! ones never return, and the caps hold even during a sweep.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -14,20 +14,20 @@ use proptest::prelude::*;
 use super::home::{WAIT, assert_packs};
 use super::retention::{EVICT, Memory, number_of, path, uid};
 
-/// Sessions take about so much each.
+/// The approximate number of words in a session.
 const WORDS: u32 = 30;
-/// The sessions that stories are about.
+/// The sessions that single steps change.
 const FEW: std::ops::Range<u32> = 1..6;
-/// More sessions than a sweep commits at once, so that there is a time between two batches.
+/// More sessions than one batch of a sweep, so that there is a moment between two batches.
 const MANY: std::ops::Range<u32> = 100..240;
-/// A batch has no more sessions.
+/// Maximum number of sessions in a batch.
 const BATCH_SESSIONS: u64 = 64;
 
 #[derive(Debug, Clone)]
 enum Step {
-    /// A new session, or more of one that is there.
+    /// A new session, or more lines of an existing one.
     Write(u32),
-    /// Far more new sessions than any cap has room for.
+    /// Far more new sessions than any cap allows.
     Flood,
     Sweep(Caps),
     Evict(Caps),
@@ -38,16 +38,16 @@ enum Step {
     ForgetAll(u32),
     Damage(u32),
     Wait(i64),
-    /// A retention run that dies before its last phase, and whose packs are still there.
+    /// A retention run that crashes before its last phase, while its packs still exist.
     Crash,
-    /// One that dies in the midst of a transaction.
+    /// A retention run that crashes within a transaction.
     CrashUncommitted(Caps),
-    /// A sweep that dies after so many batches.
+    /// A sweep that crashes after this number of batches.
     CrashInSweep(Caps, u64),
     Rebuild,
 }
 
-/// How many sessions there is room for.
+/// How many sessions fit under the caps.
 #[derive(Debug, Clone, Copy)]
 struct Caps {
     soft: u64,
@@ -82,24 +82,24 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// What a person who wrote everything down would know.
+/// The expected state, as someone who writes everything down would know it.
 #[derive(Default)]
-struct Notes {
+struct ExpectedState {
     kept: BTreeSet<u32>,
     forgotten: BTreeSet<u32>,
     forgotten_wholly: BTreeSet<u32>,
     damaged: BTreeSet<u32>,
-    /// The log as it was last read.
+    /// The logs as they were last read.
     read: BTreeMap<u32, String>,
 }
 
-struct World {
+struct Simulation {
     memory: Memory,
-    notes: Notes,
+    notes: ExpectedState,
     each: u64,
 }
 
-impl World {
+impl Simulation {
     fn new() -> Self {
         let mut memory = Memory::new();
         memory.policy.raw_max_age_days = Some(45);
@@ -109,14 +109,14 @@ impl World {
         Self {
             each: alone.usage(),
             memory,
-            notes: Notes::default(),
+            notes: ExpectedState::default(),
         }
     }
 
     fn take(&mut self, step: &Step) {
         let memory = &mut self.memory;
         match *step {
-            // A damaged session is mended before it goes on.
+            // A damaged session must be repaired before it can grow.
             Step::Write(number) if self.notes.damaged.contains(&number) => {}
             Step::Write(number) if memory.home.path(&path(number)).exists() => memory.grow(number),
             Step::Write(number) => memory.write(number, 50, WORDS),
@@ -129,8 +129,8 @@ impl World {
             Step::Sweep(caps) => {
                 self.set(caps);
                 self.sweep(u64::MAX);
-                self.note_read();
-                self.caps_hold();
+                self.update_notes();
+                self.check_caps();
             }
             Step::Evict(caps) => {
                 self.set(caps);
@@ -138,12 +138,12 @@ impl World {
                 let mut store = self.memory.home.store();
                 retention::finish(&mut store, WAIT, self.memory.now, &EVICT, &mut done).unwrap();
                 assert!(done.is_finished, "{done:?}");
-                self.caps_hold();
+                self.check_caps();
             }
             Step::CatchUp => {
                 let before = self.here();
                 self.memory.catch_up();
-                self.note_read();
+                self.update_notes();
                 assert!(before.is_subset(&self.here()), "a question let something go");
             }
             Step::Keep(number) => {
@@ -182,7 +182,7 @@ impl World {
             Step::CrashInSweep(caps, batches) => {
                 self.set(caps);
                 self.sweep(batches);
-                self.note_half_read();
+                self.update_notes_after_crash();
             }
             Step::Rebuild => {
                 memory.home.rebuild();
@@ -191,7 +191,7 @@ impl World {
         }
     }
 
-    /// Everything was marked and cut, and then the light went out: no pack is unlinked, no page is scrubbed.
+    /// Simulates a crash after the rows were deleted: no pack is deleted and no page is overwritten yet.
     fn crash(&mut self) {
         let memory = &mut self.memory;
         (memory.policy.raw_soft_cap_bytes, memory.policy.raw_hard_cap_bytes) = (0, u64::MAX);
@@ -207,7 +207,7 @@ impl World {
         }
     }
 
-    /// The light went out before the first commit: all is as it was.
+    /// Simulates a crash before the first commit: nothing has changed.
     fn crash_uncommitted(&mut self, caps: Caps) {
         self.set(caps);
         let before = self.here();
@@ -230,8 +230,8 @@ impl World {
         self.memory.policy.raw_hard_cap_bytes = self.each * caps.hard;
     }
 
-    /// A sweep that may die after so many batches. After each of them raw text is above the hard cap by no more than that
-    /// batch; what cannot go is beside the point: what is kept by hand, and what is just being read.
+    /// Sweeps, and crashes after `batches_max` batches. After each batch, raw text exceeds the hard cap by at most that
+    /// batch, not counting kept sessions and those being read.
     fn sweep(&self, batches_max: u64) {
         let memory = &self.memory;
         let directory = memory.home.place();
@@ -247,7 +247,7 @@ impl World {
                 .map(|one| one.bytes)
                 .sum();
             let number = batches.fetch_add(1, Ordering::Relaxed) + 1;
-            // What questions read on their way is let go between the first batch and the second.
+            // Text that queries have read is evicted between the first and the second batch.
             let cap = match number {
                 1 => memory.policy.raw_hard_cap_bytes.max(before),
                 _ => memory.policy.raw_hard_cap_bytes.max(staying),
@@ -274,7 +274,7 @@ impl World {
         self.memory.here().into_iter().collect()
     }
 
-    fn note_read(&mut self) {
+    fn update_notes(&mut self) {
         for number in FEW.chain(MANY) {
             if self.notes.forgotten.contains(&number) {
                 continue;
@@ -285,8 +285,8 @@ impl World {
         }
     }
 
-    /// A sweep that died has read some logs and not others; each wholly or not at all.
-    fn note_half_read(&mut self) {
+    /// A crashed sweep has read some of the logs, each of them completely or not at all.
+    fn update_notes_after_crash(&mut self) {
         for number in self.here() {
             let kept = self.memory.home.cat(&uid(number));
             let log = fs::read_to_string(self.memory.home.path(&path(number))).unwrap();
@@ -295,8 +295,8 @@ impl World {
         }
     }
 
-    /// Asked after a sweep.
-    fn caps_hold(&self) {
+    /// Checks the caps after a sweep.
+    fn check_caps(&self) {
         let store = self.memory.home.store();
         let (candidates, unowned) = store.reads().candidates().unwrap();
         let policy = &self.memory.policy;
@@ -320,7 +320,7 @@ impl World {
         assert_packs(&store);
     }
 
-    fn laws_hold(&self) {
+    fn check_laws(&self) {
         let store = self.memory.home.store();
         let here = self.here();
         let told = self.memory.journal().join("\n");
@@ -379,15 +379,15 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 24, max_shrink_iters: 40, ..ProptestConfig::default() })]
 
     #[test]
-    fn whatever_happens_the_laws_of_retention_hold(steps in prop::collection::vec(step(), 4..18)) {
-        let mut world = World::new();
-        // A store is there from the first moment.
-        world.memory.catch_up();
+    fn the_laws_of_retention_hold_after_any_steps(steps in prop::collection::vec(step(), 4..18)) {
+        let mut simulation = Simulation::new();
+        // The store has to exist before the first step.
+        simulation.memory.catch_up();
         for step in &steps {
-            world.take(step);
-            world.laws_hold();
+            simulation.take(step);
+            simulation.check_laws();
         }
-        world.take(&Step::Sweep(Caps { soft: 2, hard: 3 }));
-        world.laws_hold();
+        simulation.take(&Step::Sweep(Caps { soft: 2, hard: 3 }));
+        simulation.check_laws();
     }
 }

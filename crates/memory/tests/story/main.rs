@@ -1,4 +1,4 @@
-//! Stories of the store: real files, a real database, and what a person would see.
+//! Stories of the store: real files, a real database, and what a user would see.
 
 #![allow(clippy::unwrap_used)]
 

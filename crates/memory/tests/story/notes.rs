@@ -1,4 +1,4 @@
-//! Which notes of hooks a sweep may remove: those whose logs it has read, and those that ask for nothing more.
+//! Which notes of hooks a sweep may remove: those whose logs it has read, and those about logs that it never reads.
 
 use std::fs;
 use std::path::PathBuf;
@@ -44,7 +44,7 @@ fn put_of(home: &Home, agent: Agent, id: &str, log: Option<PathBuf>) {
     spool::put(&home.path("store"), id, &note).unwrap();
 }
 
-/// The sessions whose notes wait.
+/// Returns the sessions with waiting notes.
 fn waiting(home: &Home) -> Vec<String> {
     let notes = spool::waiting(&home.path("store")).into_iter();
     notes.map(|one| one.name.replace(".json", "")).collect()
@@ -97,20 +97,20 @@ fn a_sweep_of_one_agent_leaves_the_notes_of_others() {
     };
     run(&claude, WAIT).unwrap();
     assert_eq!(waiting(&home), ["codex", "outside"]);
-    // Nor does it give them up after a day, because it does not know their logs.
+    // They are not given up after a day either, because this sweep does not know their logs.
     let later = Sweep {
         now: NOW + SignedDuration::from_hours(25),
         ..claude
     };
     run(&later, WAIT).unwrap();
     assert_eq!(waiting(&home), ["codex", "outside"]);
-    // No sweep will ever read a log outside of all roots.
+    // No sweep ever reads a log outside of all roots.
     home.sweep_at(NOW);
     assert!(waiting(&home).is_empty());
 }
 
 #[test]
-fn a_note_waits_as_long_as_its_log_is_left_for_another_time() {
+fn a_note_waits_while_its_log_is_left_to_a_later_sweep() {
     let home = Home::new();
     for id in ["a", "b"] {
         write_log(&home, id);
@@ -126,7 +126,7 @@ fn a_note_waits_as_long_as_its_log_is_left_for_another_time() {
 }
 
 #[test]
-fn nothing_is_waited_for_that_is_ignored_or_forgotten() {
+fn notes_of_ignored_or_forgotten_sessions_do_not_wait() {
     let home = Home::new();
     write_log(&home, "a");
     home.sweep_at(NOW);
@@ -158,7 +158,7 @@ fn a_damaged_note_is_counted_as_lost_once() {
 #[test]
 fn a_note_of_a_log_that_cannot_be_read_is_given_up_after_a_day() {
     let home = Home::new();
-    // A file that is not zstd in spite of its name.
+    // A file that is not zstd despite its name.
     let broken = ".codex/sessions/2026/04/01/rollout-2026-04-01T08-55-00-c0de.jsonl.zst";
     home.write(broken, "this is not zstd");
     put_of(&home, Agent::Codex, "c0de", Some(home.path(broken)));

@@ -1,4 +1,5 @@
-//! Prompts outlive logs: what histories tell is kept, once, masked, and a session is whole when its log comes.
+//! Prompts outlive logs: the prompts of histories are stored once, masked, and replaced when the log of the session
+//! appears.
 
 use std::fs;
 use std::io::Write;
@@ -15,7 +16,7 @@ use transcript::Agent;
 
 use super::home::{WAIT, place, run_sql};
 
-/// A home with the roots of all agents, a copy of one, and a store.
+/// A home with the roots of all agents, a second root for one of them, and a store.
 struct Home {
     directory: TempDir,
     masker: Masker,
@@ -44,12 +45,12 @@ impl Home {
         file.write_all(text.as_bytes()).unwrap();
     }
 
-    /// Sweeps while somebody may still be writing.
+    /// Sweeps while an agent may still be writing.
     fn sweep(&self) -> Report {
         self.sweep_at(Timestamp::now(), |sweep| run(sweep, WAIT))
     }
 
-    /// Sweeps an hour after all files were written.
+    /// Sweeps at a time one hour after all files were written.
     fn sweep_later(&self) -> Report {
         self.sweep_at(Timestamp::now() + SignedDuration::from_hours(1), |sweep| {
             run(sweep, WAIT)
@@ -84,7 +85,7 @@ impl Home {
         self.store().reads().prompts_only().unwrap()
     }
 
-    /// Each session of which only prompts are left, in a line.
+    /// Returns one line for each session of which only prompts are known.
     fn listed(&self) -> Vec<String> {
         let line = |session: PromptsOnly| {
             let seconds =
@@ -113,7 +114,7 @@ const CODEX: &str = ".codex/history.jsonl";
 const GROK: &str = ".grok/sessions/%2Fhome%2Fada%2Fapp/prompt_history.jsonl";
 const INDEX: &str = ".grok/sessions/session_search.sqlite";
 
-/// Some day in 2026.
+/// A time in 2026.
 const BASE: i64 = 1_787_000_000;
 
 fn claude(id: &str, seconds: i64, text: &str) -> String {
@@ -135,7 +136,7 @@ fn grok(id: &str, at: &str, text: &str) -> String {
     format!("{record}\n")
 }
 
-/// A search index as Grok makes it, in write-ahead mode, with its connection still open.
+/// Creates a search index as Grok does, in WAL mode, with its connection still open.
 fn index(path: &Path) -> Connection {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     let index = Connection::open(path).unwrap();
@@ -163,7 +164,7 @@ fn add_doc(index: &Connection, id: &str, content: &str) {
         .unwrap();
 }
 
-/// Names and bytes of everything in a directory.
+/// Returns the names and bytes of all files in a directory.
 fn snapshot(directory: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let entries = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
     let mut files: Vec<_> = entries
@@ -232,7 +233,7 @@ fn a_dry_run_counts_and_writes_nothing() {
 }
 
 #[test]
-fn a_session_is_whole_as_soon_as_its_log_appears_and_stays_so() {
+fn a_session_is_complete_once_its_log_appears_and_stays_complete() {
     let home = Home::new();
     let log = ".claude/projects/-home-ada-app/5e550000-0000-4000-8000-000000000001.jsonl";
     let id = "5e550000-0000-4000-8000-000000000001";
@@ -247,7 +248,7 @@ fn a_session_is_whole_as_soon_as_its_log_appears_and_stays_so() {
     home.sweep();
     assert_eq!(home.prompts_only(), []);
     assert_eq!(home.texts(&format!("claude:{id}")), ["fix it", "and this"]);
-    // The log goes, the session stays kept.
+    // The log is deleted, and the session stays stored.
     fs::remove_file(home.path(log)).unwrap();
     home.sweep();
     assert_eq!(home.prompts_only(), []);
@@ -266,11 +267,11 @@ fn only_what_was_appended_is_read() {
 }
 
 #[test]
-fn a_trimmed_or_rewritten_history_is_read_again_and_what_it_told_stays() {
+fn a_trimmed_or_rewritten_history_is_read_again_and_its_stored_prompts_stay() {
     let home = Home::new();
     home.write(CODEX, codex("c0de", 100, "one") + &codex("c0de", 110, "two"));
     home.sweep();
-    // Codex cuts the oldest prompts off when its history grows too long.
+    // Codex removes the oldest prompts when its history grows too long.
     home.write(CODEX, codex("c0de", 110, "two"));
     assert_eq!(home.sweep().prompts, 0);
     home.write(
@@ -324,7 +325,7 @@ fn secrets_are_masked_before_they_reach_the_disk() {
 }
 
 #[test]
-fn a_torn_last_line_waits_until_it_is_whole() {
+fn a_torn_last_line_waits_until_it_is_complete() {
     let home = Home::new();
     let (whole, torn) = (claude("5e55", 100, "whole"), claude("5e55", 110, "torn"));
     home.write(CLAUDE, whole + &torn[..40]);
@@ -337,7 +338,7 @@ fn a_torn_last_line_waits_until_it_is_whole() {
 }
 
 #[test]
-fn a_last_line_without_a_break_is_taken_when_nobody_writes_any_more() {
+fn a_last_line_without_a_line_break_is_read_once_the_file_is_quiet() {
     let home = Home::new();
     let lines = claude("5e55", 100, "one") + claude("5e55", 110, "two").trim_end();
     home.write(CLAUDE, lines);
@@ -358,7 +359,7 @@ fn a_last_line_without_a_break_is_taken_when_nobody_writes_any_more() {
 }
 
 #[test]
-fn a_torn_line_that_goes_on_after_all_is_read_again() {
+fn a_torn_line_that_is_continued_later_is_read_again() {
     let home = Home::new();
     let (whole, torn) = (claude("5e55", 100, "whole"), claude("5e55", 110, "torn"));
     home.write(CLAUDE, whole + &torn[..40]);
@@ -370,7 +371,7 @@ fn a_torn_line_that_goes_on_after_all_is_read_again() {
 }
 
 #[test]
-fn a_prompt_told_twice_is_one() {
+fn a_prompt_in_two_files_is_stored_once() {
     let home = Home::new();
     let lines = claude("5e55", 100, "fix it") + &claude("5e55", 100, "fix it") + &claude("5e55", 100, "fix that");
     home.write(CLAUDE, &lines);
@@ -393,7 +394,7 @@ fn an_old_prompt_that_names_no_session_is_kept_once_per_project_and_is_no_sessio
 }
 
 #[test]
-fn a_bad_line_is_told_with_its_number_and_costs_itself() {
+fn a_bad_line_is_reported_with_its_number_and_only_that_line_is_lost() {
     let home = Home::new();
     home.write(
         CODEX,
@@ -406,7 +407,7 @@ fn a_bad_line_is_told_with_its_number_and_costs_itself() {
 }
 
 #[test]
-fn what_the_settings_ignore_is_not_read() {
+fn a_history_ignored_by_the_settings_is_not_read() {
     let home = Home::new();
     home.write(
         ".grok/sessions/ignored/prompt_history.jsonl",
@@ -417,7 +418,7 @@ fn what_the_settings_ignore_is_not_read() {
 }
 
 #[test]
-fn a_search_index_is_read_from_a_copy_with_its_write_ahead_log_and_left_as_it_is() {
+fn a_search_index_is_read_with_its_write_ahead_log_and_never_changed() {
     let home = Home::new();
     let path = home.path(INDEX);
     let docs = index(&path);
@@ -439,7 +440,7 @@ fn a_search_index_is_read_from_a_copy_with_its_write_ahead_log_and_left_as_it_is
     grok:0200 /home/ada/app 1787000000..1787000000 0 "paint it"
     "#);
     assert_eq!(home.prompts_only()[0].title.as_deref(), Some("A title"));
-    // The agent ends, and its log is put into the database: nothing new, and nothing is made beside it.
+    // The agent exits, and SQLite checkpoints its log: nothing is new, and no file is created.
     drop(docs);
     let before = snapshot(path.parent().unwrap());
     assert_eq!(before.len(), 1);
@@ -449,14 +450,14 @@ fn a_search_index_is_read_from_a_copy_with_its_write_ahead_log_and_left_as_it_is
 }
 
 #[test]
-fn a_write_ahead_log_counts_up_to_its_last_whole_transaction_and_not_what_is_left_in_it_from_before() {
+fn a_write_ahead_log_is_applied_up_to_its_last_complete_transaction_without_older_frames() {
     let home = Home::new();
     let path = home.path(INDEX);
     let docs = index(&path);
     for n in 0..200 {
         add_doc(&docs, &format!("0{n}"), &"old words ".repeat(40));
     }
-    // The log begins anew at its head; old pages stay behind the new ones.
+    // The write-ahead log restarts at its head, and old pages stay behind the new ones.
     docs.query_row("PRAGMA wal_checkpoint(RESTART)", [], |_| Ok(()))
         .unwrap();
     add_doc(&docs, "new", "new words");
@@ -484,7 +485,7 @@ fn a_write_ahead_log_counts_up_to_its_last_whole_transaction_and_not_what_is_lef
 }
 
 #[test]
-fn what_an_index_says_of_a_session_is_replaced_and_prompts_count_apart() {
+fn an_index_entry_of_a_session_is_replaced_and_its_prompts_are_counted_separately() {
     let home = Home::new();
     let docs = index(&home.path(INDEX));
     add_doc(&docs, "0199", "draw a house");
@@ -498,7 +499,7 @@ fn what_an_index_says_of_a_session_is_replaced_and_prompts_count_apart() {
 }
 
 #[test]
-fn a_damaged_or_hostile_index_is_told_and_costs_itself() {
+fn a_damaged_or_hostile_index_is_reported_and_only_that_file_is_lost() {
     let home = Home::new();
     home.write(CLAUDE, claude("5e55", 100, "fix it"));
     let path = home.path(INDEX);
@@ -519,7 +520,7 @@ fn a_damaged_or_hostile_index_is_told_and_costs_itself() {
         }),
         ("view", &|| {
             let docs = Connection::open(&path).unwrap();
-            // Would never end, were it asked.
+            // This view never ends if it is queried.
             let endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n";
             docs.execute_batch(&format!(
                 "CREATE VIEW session_docs AS SELECT i AS session_id, i AS cwd, i AS updated_at, i AS title, i AS content
@@ -547,7 +548,7 @@ fn a_damaged_or_hostile_index_is_told_and_costs_itself() {
 }
 
 #[test]
-fn odd_values_of_an_index_cost_themselves() {
+fn odd_values_of_an_index_only_lose_themselves() {
     let home = Home::new();
     let path = home.path(INDEX);
     fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -564,10 +565,10 @@ fn odd_values_of_an_index_cost_themselves() {
 
 #[cfg(unix)]
 #[test]
-fn a_pipe_a_directory_and_a_link_out_of_the_root_are_told_and_not_opened() {
+fn a_pipe_a_directory_and_a_link_out_of_the_root_are_reported_and_not_opened() {
     let home = Home::new();
     fs::create_dir_all(home.path(".claude")).unwrap();
-    // To open it would be to wait for a writer that never comes.
+    // Opening a pipe would wait for a writer that never comes.
     let made = std::process::Command::new("mkfifo")
         .arg(home.path(CLAUDE))
         .status()
@@ -594,7 +595,7 @@ fn a_pipe_a_directory_and_a_link_out_of_the_root_are_told_and_not_opened() {
 }
 
 #[test]
-fn a_long_history_is_kept_in_several_batches() {
+fn a_long_history_is_stored_in_several_batches() {
     let home = Home::new();
     let lines: String = (0..10_000).map(|n| codex("c0de", n, &format!("prompt {n}"))).collect();
     home.write(CODEX, &lines);
@@ -604,7 +605,7 @@ fn a_long_history_is_kept_in_several_batches() {
 }
 
 #[test]
-fn a_store_from_before_prompts_were_kept_can_be_asked_and_looked_at() {
+fn a_store_without_tables_for_prompts_can_be_queried() {
     let home = Home::new();
     home.write(CLAUDE, claude("5e55", 100, "fix it"));
     drop(home.store());

@@ -1,4 +1,4 @@
-//! What is kept can be given back, read line by line, and followed while it grows; the user's words stay through it all.
+//! Stored sessions can be restored, read line by line, and followed while they grow, and the user's annotations stay.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -15,20 +15,20 @@ use transcript::SessionEvent;
 
 use super::home::{Home, LOG, UID, WAIT, full_home, prompt};
 
-/// A home with sessions of all three agents, swept.
-fn swept() -> Home {
+/// Creates a home with sessions of all three agents, and sweeps it.
+fn swept_home() -> Home {
     let home = Home::new();
     corpus::write(&home.path(""), &corpus::Shape::of_bytes(5, 2_000_000)).unwrap();
     home.sweep();
     home
 }
 
-/// The bytes of every file below a directory, by path.
-fn tree(directory: &Path, found: &mut BTreeMap<PathBuf, Vec<u8>>) {
+/// Returns the bytes of every file below a directory, by path.
+fn read_tree(directory: &Path, found: &mut BTreeMap<PathBuf, Vec<u8>>) {
     for entry in fs::read_dir(directory).into_iter().flatten() {
         let path = entry.unwrap().path();
         match path.is_dir() {
-            true => tree(&path, found),
+            true => read_tree(&path, found),
             false => {
                 found.insert(path.clone(), fs::read(&path).unwrap());
             }
@@ -42,8 +42,8 @@ fn uids(home: &Home) -> Vec<String> {
 }
 
 #[test]
-fn restored_bytes_equal_what_is_kept_for_every_part_of_every_agent() {
-    let home = swept();
+fn restored_bytes_equal_the_stored_ones_for_every_part_of_every_agent() {
+    let home = swept_home();
     let store = home.store();
     let mut agents = BTreeSet::new();
     for (at, uid) in uids(&home).iter().enumerate() {
@@ -58,7 +58,7 @@ fn restored_bytes_equal_what_is_kept_for_every_part_of_every_agent() {
             assert_eq!(fs::read(&file.path).unwrap(), kept.as_bytes(), "{uid} {}", file.part);
         }
         agents.insert(uid.split(':').next().unwrap().to_owned());
-        // Once more: all is there, and nothing is touched.
+        // A second time, all files exist, and none is written.
         let again = restore::plan(&home.texts(&store), uid, Target::Directory(&target)).unwrap();
         assert!(again.files.iter().all(|file| file.is_there));
         assert_eq!(restore::apply(&home.texts(&store), &again).unwrap(), 0);
@@ -67,11 +67,11 @@ fn restored_bytes_equal_what_is_kept_for_every_part_of_every_agent() {
 }
 
 #[test]
-fn in_place_every_file_lies_where_it_lay_and_a_sweep_makes_the_same_of_it() {
-    let home = swept();
+fn restoring_in_place_recreates_every_file_and_a_sweep_makes_the_same_rows() {
+    let home = swept_home();
     let roots = home.roots();
     let mut before = BTreeMap::new();
-    roots.iter().for_each(|root| tree(&root.path, &mut before));
+    roots.iter().for_each(|root| read_tree(&root.path, &mut before));
     let rows = home.rows();
     for root in &roots {
         fs::remove_dir_all(&root.path).unwrap();
@@ -82,9 +82,9 @@ fn in_place_every_file_lies_where_it_lay_and_a_sweep_makes_the_same_of_it() {
         restore::apply(&home.texts(&store), &plan).unwrap();
     }
     let mut after = BTreeMap::new();
-    roots.iter().for_each(|root| tree(&root.path, &mut after));
+    roots.iter().for_each(|root| read_tree(&root.path, &mut after));
     for (path, bytes) in &after {
-        // A compressed log is given back as it is inside.
+        // A compressed log is restored uncompressed.
         let packed = PathBuf::from(format!("{}.zst", path.display()));
         let lay_there = before.contains_key(path) || before.contains_key(&packed);
         assert!(lay_there, "{}", path.display());
@@ -102,7 +102,7 @@ fn in_place_every_file_lies_where_it_lay_and_a_sweep_makes_the_same_of_it() {
 }
 
 #[test]
-fn texts_from_packs_are_those_of_the_log() {
+fn texts_from_packs_equal_those_of_the_log() {
     let home = full_home();
     home.sweep();
     let store = home.store();
@@ -128,7 +128,7 @@ fn texts_from_packs_are_those_of_the_log() {
 }
 
 #[test]
-fn a_log_is_followed_from_where_the_memory_ends_and_a_torn_line_waits() {
+fn a_log_is_followed_from_its_cursor_and_a_torn_line_waits() {
     let home = Home::new();
     home.write(LOG, prompt("one"));
     home.sweep_at(Timestamp::now());
@@ -153,7 +153,7 @@ fn a_log_is_followed_from_where_the_memory_ends_and_a_torn_line_waits() {
 }
 
 #[test]
-fn the_users_words_outlive_their_session() {
+fn annotations_outlive_their_session() {
     let home = Home::new();
     home.write(LOG, prompt("one"));
     home.sweep();

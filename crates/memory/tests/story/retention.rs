@@ -1,9 +1,9 @@
-//! A memory that stays inside its budget: what goes, in which order, and what is left of it.
+//! A memory within its budget: what is evicted, in which order, and what stays.
 
 use std::fs;
 
 use jiff::{SignedDuration, Timestamp};
-use memory::digest::Settings;
+use memory::digest::DigestSettings;
 use memory::doctor::examine_store;
 use memory::retention::{self, DATA_LOSS, Policy, Reach, Reason, Retention};
 use memory::sweep::{Report, Sweep, run};
@@ -12,16 +12,16 @@ use testkit::logs::ClaudeLog;
 
 use super::home::{Home, WAIT, run_sql};
 
-/// The day on which most stories happen.
+/// The day of most stories.
 pub const TODAY: &str = "2026-06-30T12:00:00Z";
 
-/// How an eviction of its own is told in the journal.
+/// The journal entry of a separate eviction.
 pub const EVICT: retention::Command<'static> = retention::Command {
     name: "evict",
     sentence: &retention::Done::sentence,
 };
 
-/// A home in which the time is told.
+/// A home whose clock the test sets.
 pub struct Memory {
     pub home: Home,
     pub now: Timestamp,
@@ -37,7 +37,7 @@ pub fn native(number: u32) -> String {
     format!("5e550000-0000-4000-8000-{number:012}")
 }
 
-/// Words that do not compress away.
+/// Returns words that do not compress.
 pub fn noise(seed: u32, words: u32) -> String {
     let word = |n: u32| blake3::hash(&[seed.to_le_bytes(), n.to_le_bytes()].concat()).to_hex();
     (0..words).map(|n| format!("{} ", word(n))).collect()
@@ -65,7 +65,7 @@ impl Memory {
         self.policy.today_began = self.now - SignedDuration::from_hours(12);
     }
 
-    /// A session that ended so many hours ago and takes about so many words of raw text.
+    /// Writes a session that ended `hours_ago` and has about `words` words of raw text.
     pub fn write(&self, number: u32, hours_ago: i64, words: u32) {
         let at = self.now - SignedDuration::from_hours(hours_ago);
         let log = ClaudeLog::new(&native(number))
@@ -83,7 +83,7 @@ impl Memory {
         self.put(number, &log.jsonl(), at);
     }
 
-    /// Puts a log whose file is as old as it says.
+    /// Writes a log with a modification time that fits its content.
     pub fn put(&self, number: u32, log: &str, at: Timestamp) {
         let name = path(number);
         self.home.write(&name, log);
@@ -101,8 +101,8 @@ impl Memory {
         self.put(number, &(before + &more.jsonl()), at);
     }
 
-    pub fn settings(&self) -> Settings<'_> {
-        Settings {
+    pub fn settings(&self) -> DigestSettings<'_> {
+        DigestSettings {
             now: self.now,
             task_pattern: &self.task_pattern,
         }
@@ -115,7 +115,7 @@ impl Memory {
         }
     }
 
-    /// Lets go what the policy says, and leaves its last step undone.
+    /// Evicts what the policy selects, without the last phase.
     pub fn enforce(&self) -> retention::Done {
         let mut done = retention::Done::default();
         let mut store = self.home.store();
@@ -123,7 +123,7 @@ impl Memory {
         done
     }
 
-    /// A sweep that lets go what the policy says.
+    /// Runs a sweep that evicts.
     pub fn sweep(&self) -> Report {
         self.sweep_with(&|_, _| {})
     }
@@ -140,7 +140,7 @@ impl Memory {
         run(&sweep, WAIT).unwrap()
     }
 
-    /// What a question reads on its way: it lets nothing go.
+    /// Runs the sweep of a query, which evicts nothing.
     pub fn catch_up(&self) -> Report {
         self.home.sweep_at(self.now)
     }
@@ -153,7 +153,7 @@ impl Memory {
         self.home.store().reads().raw_bytes_of(&uid(number)).unwrap()
     }
 
-    /// The sessions whose raw text is here, by their numbers.
+    /// Returns the numbers of the sessions whose raw text is stored.
     pub fn here(&self) -> Vec<u32> {
         let (candidates, _) = self.home.store().reads().candidates().unwrap();
         candidates.iter().map(|one| number_of(&one.session_uid)).collect()
@@ -183,7 +183,7 @@ impl Memory {
         told.map(|one| format!("{}: {}", one.command, one.sentence)).collect()
     }
 
-    /// Breaks the rows of a session so that no digest can be made of it.
+    /// Damages the rows of a session, so that no digest can be made from them.
     pub fn damage(&self, number: u32) {
         let sql = format!(
             "UPDATE events SET bytes = x'00ff' WHERE session_uid = '{0}';
@@ -211,7 +211,7 @@ fn dropped(report: &Report) -> Vec<(u32, &'static str)> {
 }
 
 #[test]
-fn inside_the_caps_nothing_goes_and_everything_has_a_digest() {
+fn below_the_caps_nothing_is_evicted_and_every_session_has_a_digest() {
     let memory = Memory::new();
     (1..=3).for_each(|number| memory.write(number, 50, 40));
     let report = memory.sweep();
@@ -220,7 +220,7 @@ fn inside_the_caps_nothing_goes_and_everything_has_a_digest() {
 }
 
 #[test]
-fn what_was_here_too_long_goes_though_there_is_room_and_a_first_sweep_drops_no_old_log() {
+fn old_raw_text_is_evicted_even_below_the_caps_but_not_by_the_first_sweep() {
     let mut memory = Memory::new();
     memory.policy.raw_max_age_days = Some(45);
     memory.write(1, 24 * 180, 40);
@@ -235,7 +235,7 @@ fn what_was_here_too_long_goes_though_there_is_room_and_a_first_sweep_drops_no_o
 }
 
 #[test]
-fn over_the_soft_cap_the_oldest_digests_go_until_it_fits_and_no_further() {
+fn over_the_soft_cap_sessions_with_the_oldest_digests_are_evicted_until_it_fits() {
     let mut memory = Memory::new();
     memory.write(2, 50, 60);
     memory.sweep();
@@ -246,14 +246,14 @@ fn over_the_soft_cap_the_oldest_digests_go_until_it_fits_and_no_further() {
     let each = memory.bytes_of(1);
     memory.policy.raw_soft_cap_bytes = each * 3 / 2;
     memory.wait_days(1);
-    // Session 2 has the oldest digest; of the two others 1 ended first.
+    // Session 2 has the oldest digest. Of the two others, 1 ended first.
     assert_eq!(dropped(&memory.sweep()), [(2, "budget"), (1, "budget")]);
     assert!(memory.usage() <= memory.policy.raw_soft_cap_bytes);
     assert_eq!(memory.here(), [3]);
 }
 
 #[test]
-fn what_is_kept_by_hand_never_goes_and_can_be_let_go_again() {
+fn a_kept_session_is_never_evicted_until_it_is_released() {
     let mut memory = Memory::new();
     memory.write(1, 50, 60);
     memory.write(2, 40, 60);
@@ -273,7 +273,7 @@ fn what_is_kept_by_hand_never_goes_and_can_be_let_go_again() {
 }
 
 #[test]
-fn what_grew_today_goes_only_over_the_hard_cap_and_only_down_to_it() {
+fn sessions_that_grew_today_are_evicted_only_down_to_the_hard_cap() {
     let mut memory = Memory::new();
     memory.write(1, 2, 60);
     memory.write(2, 1, 60);
@@ -288,7 +288,7 @@ fn what_grew_today_goes_only_over_the_hard_cap_and_only_down_to_it() {
 }
 
 #[test]
-fn over_the_hard_cap_what_has_no_digest_gets_one_and_goes() {
+fn over_the_hard_cap_a_session_without_a_digest_gets_one_and_is_evicted() {
     let mut memory = Memory::new();
     (1..=3).for_each(|number| memory.write(number, 60 - i64::from(number), 60));
     memory.catch_up();
@@ -308,7 +308,7 @@ fn over_the_hard_cap_what_has_no_digest_gets_one_and_goes() {
 }
 
 #[test]
-fn a_session_with_damaged_rows_that_grows_costs_no_other_session_anything() {
+fn a_growing_session_with_damaged_rows_does_not_affect_other_sessions() {
     let memory = Memory::new();
     memory.write(1, 50, 60);
     memory.catch_up();
@@ -332,7 +332,7 @@ fn a_session_with_damaged_rows_that_grows_costs_no_other_session_anything() {
 }
 
 #[test]
-fn what_can_have_no_digest_is_lost_last_and_that_is_told() {
+fn sessions_that_cannot_have_a_digest_are_lost_last_and_reported() {
     let mut memory = Memory::new();
     (1..=3).for_each(|number| memory.write(number, 60 - i64::from(number), 60));
     memory.catch_up();
@@ -377,7 +377,7 @@ fn an_evicted_session_stays_listed_and_counted_and_is_not_read_again() {
     assert_eq!(one.cwd.as_deref(), Some("/home/ada/app"));
     let again = memory.sweep();
     assert_eq!((again.files_read, again.bytes_read), (0, 0), "{again:?}");
-    // Touched, moved, compressed: nothing new.
+    // Touched, moved, compressed: none of this is new text.
     let log = fs::read_to_string(memory.home.path(&path(1))).unwrap();
     memory.put(1, &log, memory.now - SignedDuration::from_hours(3));
     let touched = memory.sweep();
@@ -388,7 +388,7 @@ fn an_evicted_session_stays_listed_and_counted_and_is_not_read_again() {
     assert_eq!(memory.sweep().bytes_read, 0);
     assert_eq!(memory.sweep().files_read, 0);
     assert_eq!(memory.here(), [2]);
-    // Neither a rebuild nor a look at everything takes it for damaged.
+    // Neither a rebuild nor a check of everything reports it as damaged.
     memory.home.rebuild();
     assert_eq!(numbers(&memory), before);
     let health = examine_store(&memory.home.place(), &|_, _| {}).unwrap();
@@ -413,7 +413,7 @@ fn a_log_that_grew_after_its_eviction_is_read_again_as_a_new_generation() {
     assert_eq!(store.reads().generation(&uid(1)).unwrap(), 1);
     let digest = store.reads().digest_of(&uid(1)).unwrap().unwrap();
     assert_eq!((digest.is_sealed, digest.digest.turns), (false, 4));
-    // And again.
+    // A second time.
     drop(store);
     memory.policy.raw_soft_cap_bytes = 1;
     memory.wait_days(2);
@@ -421,7 +421,7 @@ fn a_log_that_grew_after_its_eviction_is_read_again_as_a_new_generation() {
 }
 
 #[test]
-fn a_question_that_catches_up_lets_nothing_go() {
+fn a_query_that_catches_up_evicts_nothing() {
     let mut memory = Memory::new();
     memory.write(1, 50, 60);
     memory.sweep();
@@ -432,7 +432,7 @@ fn a_question_that_catches_up_lets_nothing_go() {
 }
 
 #[test]
-fn what_grew_since_the_plan_was_made_stays() {
+fn a_session_that_grew_since_the_plan_stays() {
     let mut memory = Memory::new();
     memory.write(1, 50, 60);
     memory.sweep();
@@ -450,7 +450,7 @@ fn what_grew_since_the_plan_was_made_stays() {
 }
 
 #[test]
-fn what_was_forgotten_is_brought_back_by_no_sweep_and_no_history() {
+fn no_sweep_and_no_history_brings_back_a_forgotten_session() {
     let mut memory = Memory::new();
     memory.write(1, 50, 60);
     memory.write(2, 50, 60);
@@ -490,7 +490,7 @@ fn what_was_forgotten_is_brought_back_by_no_sweep_and_no_history() {
 }
 
 #[test]
-fn a_sweep_that_reads_far_more_than_fits_stays_below_its_ceiling_all_the_time() {
+fn a_sweep_that_reads_far_more_than_the_cap_never_exceeds_it() {
     let mut memory = Memory::new();
     // More than one batch.
     (1..=200).for_each(|number| memory.write(number, 24 * 30 - i64::from(number), 60));
@@ -517,7 +517,7 @@ fn a_sweep_that_reads_far_more_than_fits_stays_below_its_ceiling_all_the_time() 
     assert!(most < each * 150, "nothing went between the batches: {most}");
     assert!(memory.usage() <= memory.policy.raw_soft_cap_bytes);
     assert_eq!((report.sessions_new, report.let_go.lost().count()), (200, 0));
-    // The newest are those that stay.
+    // The newest sessions stay.
     let here = memory.here();
     assert!(here.len() >= 10 && here.iter().all(|number| *number > 120), "{here:?}");
     let store = memory.home.store();

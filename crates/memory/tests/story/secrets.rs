@@ -1,7 +1,7 @@
-//! Planted secrets: one for every rule in every place a log has, and none of them on our disk after a sweep.
+//! Planted secrets: one for every rule in every place of a log. After a sweep, none of them is on our disk.
 //!
-//! The secrets are made here, from a seed of their own for every place. What a failure tells is the rule and
-//! the place, never the secret.
+//! The secrets are generated here, from a different seed for each place. A failure prints the rule and the place, never
+//! the secret.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -31,18 +31,18 @@ struct Planted {
     rule: &'static str,
     place: String,
     secret: String,
-    /// A word that stands before it and before no other.
+    /// A unique word in front of it.
     mark: String,
 }
 
-/// Logs full of secrets, and a list of these.
-struct Garden {
+/// Logs full of secrets, and the list of those.
+struct PlantedLogs {
     directory: TempDir,
     planted: Vec<Planted>,
     seed: u64,
 }
 
-impl Garden {
+impl PlantedLogs {
     fn new() -> Self {
         Self {
             directory: tempfile::tempdir().unwrap(),
@@ -61,7 +61,7 @@ impl Garden {
         fs::write(path, bytes).unwrap();
     }
 
-    /// Makes one text with a secret for every rule, each with its mark.
+    /// Returns one text with a secret for every rule, each with its mark.
     fn plant(&mut self, place: &str) -> Vec<String> {
         self.seed += 1;
         let mut texts = Vec::new();
@@ -78,7 +78,7 @@ impl Garden {
         texts
     }
 
-    /// The records of one log: every rule in every place that a line can have.
+    /// Returns the records of one log, with every rule in every place that a line can have.
     fn log(&mut self, agent: &str, name: &str, number: usize) -> String {
         let mut log = head(agent, number);
         for place in PLACES {
@@ -113,7 +113,7 @@ impl Garden {
         run(&sweep, WAIT).unwrap()
     }
 
-    /// Everything the store holds as text: the kept lines of every part, unpacked.
+    /// Returns all stored lines, decompressed.
     fn kept(&self) -> Vec<u8> {
         let store = Store::open(place(&self.path("store"))).unwrap();
         let packs = store.packs();
@@ -132,8 +132,8 @@ impl Garden {
         kept
     }
 
-    /// Every byte that the store has on disk, as it is and unpacked, and every derived row.
-    fn everything(&self) -> Vec<(String, Vec<u8>)> {
+    /// Returns every byte of the store on disk, compressed and decompressed, and every derived row.
+    fn all_bytes(&self) -> Vec<(String, Vec<u8>)> {
         let mut all = vec![("what is kept".to_owned(), self.kept())];
         let store = Store::open(place(&self.path("store"))).unwrap();
         let rows = store.reads().derived_rows().unwrap().join("\n");
@@ -151,7 +151,7 @@ impl Garden {
     }
 }
 
-/// The places that one line of a log has.
+/// The places in a line of a log.
 const PLACES: [&str; 10] = [
     "prompt",
     "key",
@@ -165,7 +165,7 @@ const PLACES: [&str; 10] = [
     "no JSON",
 ];
 
-/// How the log with a number begins.
+/// Returns the first lines of a log.
 fn head(agent: &str, number: usize) -> String {
     let meta = json!({ "id": native_id(number), "cwd": "/home/ada/app", "cli_version": "0.145.0" });
     match agent {
@@ -178,7 +178,7 @@ fn native_id(number: usize) -> String {
     format!("019d4700-0000-7000-8000-{number:012}")
 }
 
-/// A line with a text in one of the places.
+/// Returns a line with a text in one of the places.
 fn line(agent: &str, place: &str, text: &str) -> String {
     let inner = json!({ "command": text, "cwd": "/home/ada" }).to_string();
     match place {
@@ -244,7 +244,7 @@ fn tool_output(agent: &str, output: Value) -> String {
     record(agent, record_of)
 }
 
-/// A record as the agent frames it.
+/// Adds the fields that every record of the agent has.
 fn record(agent: &str, mut record: Value) -> String {
     match agent {
         "claude" => record["sessionId"] = json!("5e55"),
@@ -254,7 +254,7 @@ fn record(agent: &str, mut record: Value) -> String {
     record.to_string()
 }
 
-/// Where the logs of an agent lie, by number.
+/// Returns the path of a log, by agent and number.
 fn log_path(agent: &str, number: usize) -> String {
     match agent {
         "claude" => format!(".claude/projects/-home-ada-app/5e550000-0000-4000-8000-{number:012}.jsonl"),
@@ -265,69 +265,69 @@ fn log_path(agent: &str, number: usize) -> String {
     }
 }
 
-/// Plants everything.
-fn full_garden() -> Garden {
-    let mut garden = Garden::new();
+/// Plants all secrets.
+fn plant_all() -> PlantedLogs {
+    let mut planted_logs = PlantedLogs::new();
     for agent in AGENTS {
-        let log = garden.log(agent, "log", 1);
-        garden.write(&log_path(agent, 1), log);
-        let texts = garden.plant(&format!("{agent}: torn last line"));
+        let log = planted_logs.log(agent, "log", 1);
+        planted_logs.write(&log_path(agent, 1), log);
+        let texts = planted_logs.plant(&format!("{agent}: torn last line"));
         for (number, text) in texts.iter().enumerate() {
             let line = prompt(agent, text);
             let text_end = line.rfind("\"}").unwrap();
-            garden.write(
+            planted_logs.write(
                 &log_path(agent, 1000 + number),
                 head(agent, 1000 + number) + &line[..text_end],
             );
         }
     }
-    companions(&mut garden);
-    stream(&mut garden);
-    garden
+    companions(&mut planted_logs);
+    stream(&mut planted_logs);
+    planted_logs
 }
 
-/// Plants in subagents' logs and in the small files beside logs.
-fn companions(garden: &mut Garden) {
+/// Plants secrets in subagents' logs and in companion files.
+fn companions(planted_logs: &mut PlantedLogs) {
     let subagent = ".claude/projects/-home-ada-app/5e550000-0000-4000-8000-000000000001/subagents/agent-a1";
-    let log = garden.log("claude", "subagent", 2);
-    garden.write(&format!("{subagent}.jsonl"), log);
-    let texts = garden.plant("claude: .meta.json");
+    let log = planted_logs.log("claude", "subagent", 2);
+    planted_logs.write(&format!("{subagent}.jsonl"), log);
+    let texts = planted_logs.plant("claude: .meta.json");
     let meta = json!({ "agentType": "general", "description": texts });
-    garden.write(
+    planted_logs.write(
         &format!("{subagent}.meta.json"),
         serde_json::to_string_pretty(&meta).unwrap(),
     );
-    let log = garden
+    let log = planted_logs
         .log("codex", "subagent", 2)
         .replace("\"cwd\"", "\"source\":{\"subagent\":\"review\"},\"cwd\"");
-    garden.write(&log_path("codex", 2), log);
-    let rows = garden.plant("codex: session_index.jsonl");
+    planted_logs.write(&log_path("codex", 2), log);
+    let rows = planted_logs.plant("codex: session_index.jsonl");
     let native_id = native_id(1);
     let rows = rows
         .iter()
         .map(|text| json!({ "id": native_id, "thread_name": text }).to_string());
-    garden.write(".codex/session_index.jsonl", rows.collect::<Vec<_>>().join("\n"));
-    let log = garden.log("grok", "subagent", 2);
-    garden.write(&log_path("grok", 2), log);
+    planted_logs.write(".codex/session_index.jsonl", rows.collect::<Vec<_>>().join("\n"));
+    let log = planted_logs.log("grok", "subagent", 2);
+    planted_logs.write(&log_path("grok", 2), log);
     let directory = log_path("grok", 1).replace("/updates.jsonl", "");
-    let lines = garden
+    let lines = planted_logs
         .plant("grok: summary.json, as plain text of many lines")
         .join("\n\n");
-    garden.write(&format!("{directory}/summary.json"), format!("# notes\n\n{lines}\n"));
-    let events = garden.plant("grok: events.jsonl");
+    planted_logs.write(&format!("{directory}/summary.json"), format!("# notes\n\n{lines}\n"));
+    let events = planted_logs.plant("grok: events.jsonl");
     let events = events
         .iter()
         .map(|text| json!({ "type": "x", "text": text }).to_string());
-    garden.write(
+    planted_logs.write(
         &format!("{directory}/events.jsonl"),
         events.collect::<Vec<_>>().join("\n"),
     );
-    let texts = garden.plant("grok: meta.json of a subagent");
+    let texts = planted_logs.plant("grok: meta.json of a subagent");
     let meta = serde_json::to_string_pretty(&json!({ "description": texts })).unwrap();
-    garden.write(&format!("{directory}/subagents/a1/meta.json"), meta);
+    planted_logs.write(&format!("{directory}/subagents/a1/meta.json"), meta);
 }
 
-/// How many bytes of a secret's end are looked for: they are random, and nobody else's.
+/// Number of bytes at the end of a secret to search for. They are random, so they are unique.
 const END: usize = 8;
 
 fn end_of(piece: &[u8]) -> Option<u64> {
@@ -335,8 +335,8 @@ fn end_of(piece: &[u8]) -> Option<u64> {
     Some(u64::from_le_bytes(piece[end..].try_into().unwrap()))
 }
 
-/// Finds the secrets whose ends stand in some bytes.
-fn leaks<'g>(planted: &'g [Planted], bytes: &[u8]) -> HashSet<(&'g str, &'g str)> {
+/// Returns the secrets whose ends occur in some bytes.
+fn find_leaks<'g>(planted: &'g [Planted], bytes: &[u8]) -> HashSet<(&'g str, &'g str)> {
     let mut ends = HashMap::new();
     let mut is_end = vec![false; 1 << 16];
     for planted in planted {
@@ -356,8 +356,8 @@ fn leaks<'g>(planted: &'g [Planted], bytes: &[u8]) -> HashSet<(&'g str, &'g str)
     found.map(|planted| (planted.rule, planted.place.as_str())).collect()
 }
 
-/// What stands in arrays of bytes, as text.
-fn unrolled(bytes: &[u8]) -> Vec<u8> {
+/// Converts JSON arrays of bytes to text, because a secret could hide in them.
+fn decode_byte_arrays(bytes: &[u8]) -> Vec<u8> {
     let runs = bytes.split(|byte| !byte.is_ascii_digit() && !matches!(byte, b',' | b' '));
     let runs = runs.filter(|run| run.len() >= 24);
     let numbers = runs.map(|run| {
@@ -370,12 +370,12 @@ fn unrolled(bytes: &[u8]) -> Vec<u8> {
     numbers.collect::<Vec<_>>().join(&b'\n')
 }
 
-/// Plants every secret that is known by its form, broken over two records of one stream.
-fn stream(garden: &mut Garden) {
+/// Plants every secret that is recognised by its format, split over two records of one stream.
+fn stream(planted_logs: &mut PlantedLogs) {
     let mut log = String::new();
-    let from = garden.planted.len();
-    let texts = garden.plant("grok: broken over two records");
-    let mut planted = garden
+    let from = planted_logs.planted.len();
+    let texts = planted_logs.plant("grok: broken over two records");
+    let mut planted = planted_logs
         .planted
         .split_off(from)
         .into_iter()
@@ -389,13 +389,13 @@ fn stream(garden: &mut Garden) {
             let update = json!({ "update": { "sessionUpdate": "agent_message_chunk", "content": content } });
             log += &(record("grok", update) + "\n");
         }
-        garden.planted.push(planted);
+        planted_logs.planted.push(planted);
     }
-    garden.write(&log_path("grok", 3), log);
+    planted_logs.write(&log_path("grok", 3), log);
 }
 
-/// Says of which secrets no tag stands behind their mark.
-fn untagged<'g>(planted: &'g [Planted], kept: &str) -> Vec<(&'g str, &'g str)> {
+/// Returns the secrets without a tag after their mark.
+fn find_untagged<'g>(planted: &'g [Planted], kept: &str) -> Vec<(&'g str, &'g str)> {
     let mut after = HashMap::new();
     for piece in kept.split("mark").skip(1) {
         if let Some(end) = piece.find('q').filter(|end| *end < 8) {
@@ -413,49 +413,52 @@ fn untagged<'g>(planted: &'g [Planted], kept: &str) -> Vec<(&'g str, &'g str)> {
 
 #[test]
 fn no_planted_secret_reaches_the_disk() {
-    let garden = full_garden();
+    let planted_logs = plant_all();
     let rules: HashSet<_> = rules().map(|(rule, _)| rule).collect();
-    let planted: HashSet<_> = garden.planted.iter().map(|planted| planted.rule).collect();
+    let planted: HashSet<_> = planted_logs.planted.iter().map(|planted| planted.rule).collect();
     assert_eq!(planted, rules, "a rule has no sample");
-    let raw: Vec<u8> = garden
+    let raw: Vec<u8> = planted_logs
         .planted
         .iter()
         .flat_map(|planted| planted.secret.bytes())
         .collect();
-    assert!(!leaks(&garden.planted, &raw).is_empty(), "leaks would be seen");
-    let report = garden.sweep(&UserRules::default());
+    assert!(
+        !find_leaks(&planted_logs.planted, &raw).is_empty(),
+        "a leak would be found"
+    );
+    let report = planted_logs.sweep(&UserRules::default());
     assert_eq!(report.unread, []);
-    for (name, bytes) in garden.everything() {
-        let found = leaks(&garden.planted, &bytes);
+    for (name, bytes) in planted_logs.all_bytes() {
+        let found = find_leaks(&planted_logs.planted, &bytes);
         assert!(
             found.is_empty(),
             "in {name}, {} of (rule, place): {found:?}",
             found.len()
         );
-        let found = leaks(&garden.planted, &unrolled(&bytes));
+        let found = find_leaks(&planted_logs.planted, &decode_byte_arrays(&bytes));
         assert!(
             found.is_empty(),
             "in {name}, as bytes, {} of (rule, place): {found:?}",
             found.len()
         );
     }
-    let kept = garden.kept();
-    let kept = [&kept[..], b"\n", &unrolled(&kept)].concat();
-    let untagged = untagged(&garden.planted, &String::from_utf8_lossy(&kept));
+    let kept = planted_logs.kept();
+    let kept = [&kept[..], b"\n", &decode_byte_arrays(&kept)].concat();
+    let untagged = find_untagged(&planted_logs.planted, &String::from_utf8_lossy(&kept));
     assert!(untagged.is_empty(), "{} of (rule, place): {untagged:?}", untagged.len());
 }
 
 #[test]
-fn a_rule_of_the_user_masks_and_what_the_user_allows_is_kept() {
-    let mut garden = Garden::new();
-    let allowed = garden.plant("allowed").remove(0);
-    let other = garden.plant("not allowed").remove(0);
+fn rules_of_the_user_mask_text_and_allowed_text_stays() {
+    let mut planted_logs = PlantedLogs::new();
+    let allowed = planted_logs.plant("allowed").remove(0);
+    let other = planted_logs.plant("not allowed").remove(0);
     let secret_of = |text: &str| text.split(' ').next_back().unwrap().to_owned();
     let log = [
         prompt("claude", &format!("ticket ACME-4711 and ACME-0042, {allowed}")),
         tool_output("claude", json!(format!("ACME-4712 {other}").as_bytes())),
     ];
-    garden.write(&log_path("claude", 1), log.join("\n"));
+    planted_logs.write(&log_path("claude", 1), log.join("\n"));
     let rules = UserRules {
         rules: vec![UserRule {
             name: "ticket".to_owned(),
@@ -466,48 +469,48 @@ fn a_rule_of_the_user_masks_and_what_the_user_allows_is_kept() {
         allowed_texts: vec![secret_of(&allowed)],
         allowed_patterns: vec!["^ACME-00".to_owned()],
     };
-    garden.sweep(&rules);
-    let kept = garden.kept();
-    let text = String::from_utf8_lossy(&kept).into_owned() + &String::from_utf8_lossy(&unrolled(&kept));
+    planted_logs.sweep(&rules);
+    let kept = planted_logs.kept();
+    let text = String::from_utf8_lossy(&kept).into_owned() + &String::from_utf8_lossy(&decode_byte_arrays(&kept));
     assert_eq!(
         text.matches("[REDACTED:ticket:").count(),
         2 + 1,
         "as text, and twice the same bytes"
     );
     assert!(text.contains("ACME-0042") && text.contains(&secret_of(&allowed)));
-    for (name, bytes) in garden.everything() {
+    for (name, bytes) in planted_logs.all_bytes() {
         for hidden in ["ACME-4711", "ACME-4712", &secret_of(&other)] {
             let holds = |bytes: &[u8]| bytes.windows(hidden.len()).any(|window| window == hidden.as_bytes());
-            assert!(!holds(&bytes) && !holds(&unrolled(&bytes)), "{name}");
+            assert!(!holds(&bytes) && !holds(&decode_byte_arrays(&bytes)), "{name}");
         }
     }
 }
 
 #[test]
-fn the_store_holds_no_key_and_nothing_of_a_log_that_was_torn() {
-    let mut garden = Garden::new();
+fn the_store_contains_no_key_and_nothing_of_a_torn_log() {
+    let mut planted_logs = PlantedLogs::new();
     let path = log_path("claude", 1);
-    let texts = garden.plant("a log that was torn, and then went on");
+    let texts = planted_logs.plant("a log that was torn, and then went on");
     let log: String = texts.iter().map(|text| prompt("claude", text) + "\n").collect();
-    // Cut in the middle of a secret, the log is read when it is quiet, and again when it is whole.
+    // The log is cut within a secret and read when it is quiet, and read again when it is complete.
     for part in [log.len() / 3, log.len() / 2, log.len()] {
-        garden.write(&path, &log[..part]);
-        garden.sweep(&UserRules::default());
+        planted_logs.write(&path, &log[..part]);
+        planted_logs.sweep(&UserRules::default());
     }
-    for (name, bytes) in garden.everything() {
-        assert!(leaks(&garden.planted, &bytes).is_empty(), "{name}");
+    for (name, bytes) in planted_logs.all_bytes() {
+        assert!(find_leaks(&planted_logs.planted, &bytes).is_empty(), "{name}");
         assert!(!bytes.windows(32).any(|window| window == [7; 32]), "{name}");
     }
 }
 
-/// Where the docs tell of masking.
-fn page() -> String {
+/// Returns the documentation of masking.
+fn read_masking_page() -> String {
     fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/masking.md")).unwrap()
 }
 
 #[test]
-fn the_page_on_masking_names_every_rule() {
-    let page = page();
+fn the_documentation_of_masking_names_every_rule() {
+    let page = read_masking_page();
     for (rule, _) in rules() {
         assert!(page.contains(&format!("`{rule}`")), "{rule}");
     }

@@ -1,4 +1,4 @@
-//! The text of an evicted session, read from its log at the source.
+//! The text of an evicted session, read from its log.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
@@ -15,7 +15,7 @@ use transcript::{PartKind, SessionEvent, Turn};
 use super::home::Home;
 use super::retention::{Memory, native, path, uid};
 
-/// All that is read of a session.
+/// Everything that is read of a session.
 #[derive(Debug, PartialEq)]
 struct SessionContent {
     events: Vec<SessionEvent>,
@@ -28,7 +28,7 @@ fn read_whole(text: &SessionText<'_>) -> SessionContent {
     let texts: HashMap<u64, String> = text.texts(&events).unwrap();
     let mut parts = BTreeMap::new();
     for (kind, name) in text.parts().unwrap() {
-        // The list of thread names is no file of the session's own.
+        // The list of thread names belongs to all sessions.
         if kind != PartKind::Index {
             let mut bytes = Vec::new();
             text.cat(&name, &mut bytes).unwrap().unwrap();
@@ -47,7 +47,7 @@ fn uids(store: &Store) -> Vec<String> {
     sessions.into_iter().map(|session| session.session_uid).collect()
 }
 
-/// Evicts everything.
+/// Evicts all sessions.
 fn evict(memory: &mut Memory) {
     memory.wait_days(400);
     memory.policy.raw_soft_cap_bytes = 0;
@@ -61,7 +61,7 @@ fn locate(home: &Home, session_uid: &str) -> TextLocation {
 }
 
 #[test]
-fn an_evicted_session_of_any_agent_reads_from_its_log_as_it_did_from_the_memory() {
+fn an_evicted_session_of_any_agent_has_the_same_text_from_its_log() {
     let mut memory = Memory::new();
     corpus::write(&memory.home.path(""), &corpus::Shape::of_bytes(5, 1_000_000)).unwrap();
     memory.wait_days(400);
@@ -98,7 +98,7 @@ fn an_evicted_session_of_any_agent_reads_from_its_log_as_it_did_from_the_memory(
             events.iter().map(shown).collect()
         };
         assert_eq!(comparable(&read.events), comparable(&whole.events), "{uid}");
-        // Texts of Grok's companion files are only in the memory; their events have summaries.
+        // The text of Grok's companion files is only in the memory; their events have summaries.
         for (seq, text) in &read.texts {
             assert_eq!(Some(text), whole.texts.get(seq), "{uid} {seq}");
         }
@@ -143,14 +143,14 @@ fn a_log_that_is_gone_ignored_or_forgotten_is_not_read() {
 }
 
 #[test]
-fn a_file_that_is_the_log_of_another_session_now_is_not_read() {
+fn a_file_that_is_now_the_log_of_another_session_is_not_read() {
     let mut memory = Memory::new();
     corpus::write(&memory.home.path(""), &corpus::Shape::of_bytes(5, 1_000_000)).unwrap();
     memory.wait_days(400);
     memory.sweep();
     evict(&mut memory);
     let store = memory.home.store();
-    // The name of a Claude log is its session; the records of a Codex log name theirs.
+    // The file name of a Claude log is its session, while the records of a Codex log name theirs.
     let codex: Vec<String> = uids(&store)
         .into_iter()
         .filter(|uid| uid.starts_with("codex:"))
@@ -171,7 +171,7 @@ fn a_file_that_is_the_log_of_another_session_now_is_not_read() {
 }
 
 #[test]
-fn a_claude_log_that_holds_something_else_now_is_not_read() {
+fn a_claude_log_with_other_content_is_not_read() {
     let mut memory = Memory::new();
     for number in 1..=5 {
         memory.write(number, 48, 10);
@@ -181,7 +181,7 @@ fn a_claude_log_that_holds_something_else_now_is_not_read() {
     memory.forget(&[2], Reach::WithDigest);
     let home = &memory.home;
     let own = |number| home.path(&path(number));
-    // The name of the file is still that of the session.
+    // The file name is still that of the session.
     fs::copy(own(2), own(1)).unwrap();
     let text = fs::read(own(3)).unwrap();
     fs::write(own(3), &text[..text.len() / 2]).unwrap();
@@ -198,7 +198,7 @@ fn a_claude_log_that_holds_something_else_now_is_not_read() {
 
 #[cfg(unix)]
 #[test]
-fn a_link_that_took_the_place_of_a_log_or_its_directory_is_not_followed() {
+fn a_link_that_replaced_a_log_or_its_directory_is_not_followed() {
     let mut memory = Memory::new();
     memory.write(1, 48, 10);
     memory.write(2, 48, 10);
@@ -224,7 +224,7 @@ fn a_link_that_took_the_place_of_a_log_or_its_directory_is_not_followed() {
 }
 
 #[test]
-fn a_log_that_grew_since_the_eviction_is_read_whole() {
+fn a_log_that_grew_since_the_eviction_is_read_completely() {
     let mut memory = Memory::new();
     memory.write(1, 48, 10);
     memory.sweep();
@@ -249,7 +249,7 @@ fn a_secret_is_masked_in_everything_that_is_read_from_a_source() {
         .tool("Bash", json!({ "command": format!("login {token}") }), &token)
         .reply("done");
     memory.put(1, &log.jsonl(), at);
-    // Grok writes a reply in pieces, and a token may be split over two of them.
+    // Grok writes a reply in chunks, and a token may be split over two of them.
     let chunk = |text: &str| {
         let content = json!({ "type": "text", "text": text });
         let update = json!({ "sessionUpdate": "agent_message_chunk", "content": content });
@@ -285,7 +285,7 @@ fn a_secret_is_masked_in_everything_that_is_read_from_a_source() {
     }
 }
 
-/// Returns all that is read of a session, with its bytes as text.
+/// Returns everything that is read of a session, with its bytes as text.
 fn read_whole_text(text: &SessionText<'_>) -> (Vec<SessionEvent>, Vec<String>, Vec<String>) {
     let whole = read_whole(text);
     let parts = whole.parts.into_values();

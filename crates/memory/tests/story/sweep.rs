@@ -1,4 +1,4 @@
-//! What is read is kept, once, whole, and nothing is read twice.
+//! Every log is stored once and completely, and nothing is read twice.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -28,7 +28,7 @@ fn a_second_sweep_reads_no_file_and_no_byte() {
 }
 
 #[test]
-fn what_is_kept_is_what_was_written() {
+fn stored_lines_equal_the_log() {
     let home = Home::new();
     let log =
         prompt("one") + "\r\n{\"torn\n\n" + &prompt("two") + "{\"type\":\"user\",\"message\":{\"content\":\"no end\"}}";
@@ -55,7 +55,7 @@ fn rebuild_makes_the_same_rows() {
 }
 
 #[test]
-fn a_log_that_grows_is_read_from_where_it_ended_and_ends_the_same() {
+fn a_growing_log_is_read_from_its_cursor_with_the_same_result() {
     let (growing, whole) = (Home::new(), Home::new());
     let mut log = String::new();
     for n in 0..5 {
@@ -72,7 +72,7 @@ fn a_log_that_grows_is_read_from_where_it_ended_and_ends_the_same() {
 }
 
 #[test]
-fn a_torn_last_line_waits_until_it_is_whole() {
+fn a_torn_last_line_waits_until_it_is_complete() {
     let home = Home::new();
     let (whole, torn) = (prompt("whole"), prompt("torn"));
     home.write(LOG, whole.clone() + &torn[..20]);
@@ -84,7 +84,7 @@ fn a_torn_last_line_waits_until_it_is_whole() {
 }
 
 #[test]
-fn a_last_line_without_a_break_is_taken_when_quiet_and_goes_on_later() {
+fn a_last_line_without_a_line_break_is_read_when_quiet_and_may_continue_later() {
     let home = Home::new();
     let first = prompt("first");
     home.write(LOG, first.trim_end());
@@ -97,7 +97,7 @@ fn a_last_line_without_a_break_is_taken_when_quiet_and_goes_on_later() {
 }
 
 #[test]
-fn a_last_line_that_waited_is_taken_when_nobody_writes_any_more() {
+fn a_waiting_last_line_is_read_once_the_log_is_quiet() {
     let home = Home::new();
     let log = prompt("whole") + prompt("without its end").trim_end();
     home.write(LOG, &log);
@@ -109,7 +109,7 @@ fn a_last_line_that_waited_is_taken_when_nobody_writes_any_more() {
 }
 
 #[test]
-fn a_log_that_was_emptied_leaves_what_was_kept() {
+fn an_emptied_log_leaves_the_stored_lines() {
     let home = Home::new();
     home.write(LOG, prompt("precious"));
     home.sweep();
@@ -119,7 +119,7 @@ fn a_log_that_was_emptied_leaves_what_was_kept() {
 }
 
 #[test]
-fn a_rewritten_log_replaces_what_was_kept() {
+fn a_rewritten_log_replaces_the_stored_lines() {
     let home = Home::new();
     home.write(LOG, prompt("before") + &prompt("more before"));
     home.sweep();
@@ -156,7 +156,7 @@ fn a_log_that_moved_is_not_read_again() {
 }
 
 #[test]
-fn of_two_copies_the_longer_one_counts() {
+fn the_longer_of_two_copies_is_stored() {
     let home = Home::new();
     let copy = LOG.replace("-home-ada-app", "-home-ada-copy");
     home.write(LOG, prompt("one"));
@@ -168,7 +168,7 @@ fn of_two_copies_the_longer_one_counts() {
 }
 
 #[test]
-fn a_log_that_was_compressed_meanwhile_is_the_same_log() {
+fn a_compressed_log_is_recognised() {
     let home = Home::new();
     let id = "019d4700-0000-7000-8000-00000000c0de";
     let name = format!(".codex/sessions/2026/04/01/rollout-2026-04-01T10-00-00-{id}.jsonl");
@@ -187,7 +187,7 @@ fn a_log_that_was_compressed_meanwhile_is_the_same_log() {
 }
 
 #[test]
-fn a_log_that_is_gone_stays_kept() {
+fn a_deleted_log_stays_stored() {
     let home = Home::new();
     home.write(LOG, prompt("precious"));
     home.sweep();
@@ -197,7 +197,7 @@ fn a_log_that_is_gone_stays_kept() {
 }
 
 #[test]
-fn a_large_log_is_kept_in_several_frames() {
+fn a_large_log_is_stored_in_several_frames() {
     let home = Home::new();
     let log: String = (0..40_000)
         .map(|n| prompt(&format!("prompt number {n} with some more words")))
@@ -233,7 +233,7 @@ fn the_store_is_private() {
     }
 }
 
-/// Every file below a directory.
+/// Returns every file below a directory.
 fn files_below(directory: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
     let (directories, mut files): (Vec<_>, Vec<_>) = entries.partition(|path| path.is_dir());
@@ -242,7 +242,7 @@ fn files_below(directory: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
-fn a_log_that_is_behind_the_file_beside_it_tells_the_same_in_the_end() {
+fn a_log_that_lags_behind_its_second_file_ends_with_the_same_rows() {
     let fixtures = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/grok"));
     let (grown, whole) = (Home::new(), Home::new());
     for share in [0, 2, 4, 5] {

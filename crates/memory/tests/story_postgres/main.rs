@@ -1,5 +1,5 @@
-//! The stories of the store once more, with the memory on a PostgreSQL server. They are the same texts: the name of this test tells
-//! `home.rs` where to keep it.
+//! The stories of the store with a memory on a PostgreSQL server. They are the same source files: `home.rs` chooses the
+//! store by the name of this test.
 
 #[path = "../story/main.rs"]
 mod story;

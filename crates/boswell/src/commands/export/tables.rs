@@ -5,10 +5,10 @@ use std::path::Path;
 
 use clap::ValueEnum;
 use jiff::Timestamp;
-use memory::outcome::outcome_word;
-use memory::prices::Prices;
+use memory::outcome::outcome_name;
+use memory::prices::PriceTable;
 use memory::store::{Listed, Store, StoreError};
-use memory::usage::{self, Cost};
+use memory::usage::{self, CallCost};
 use transcript::SessionEvent;
 
 use super::cannot;
@@ -31,7 +31,7 @@ pub(super) struct Source<'a> {
     pub(super) sessions: &'a [Listed],
     /// Which of them are wanted.
     pub(super) wanted: &'a [bool],
-    pub(super) prices: &'a Prices,
+    pub(super) prices: &'a PriceTable,
     pub(super) now: Timestamp,
 }
 
@@ -277,16 +277,16 @@ fn event_cells(session_uid: &str, event: &SessionEvent) -> Vec<Cell> {
 
 /// Each call once, in the session that owns it.
 fn calls(source: &Source<'_>, writer: &mut Writer) -> Result<(), FillError> {
-    let mut bills = usage::bills(source.store, source.sessions, source.prices, &|session, _| {
+    let mut bills = usage::load_bills(source.store, source.sessions, source.prices, &|session, _| {
         source.wanted[session]
     })?;
     bills.sort_by_key(|bill| (bill.session, bill.call.line, bill.call.key));
     for bill in bills {
         let call = &bill.call;
         let (cost, is_reported) = match bill.cost {
-            Cost::Reported(money) => (Some(money.micros()), Some(true)),
-            Cost::Computed(money) => (Some(money.micros()), Some(false)),
-            Cost::Unpriced => (None, None),
+            CallCost::Reported(money) => (Some(money.micros()), Some(true)),
+            CallCost::Computed(money) => (Some(money.micros()), Some(false)),
+            CallCost::Unpriced => (None, None),
         };
         writer.row(vec![
             Cell::Text(source.sessions[bill.session].session_uid.clone()),
@@ -317,7 +317,7 @@ fn digests(source: &Source<'_>, writer: &mut Writer) -> Result<(), FillError> {
         let digest = &row.digest;
         writer.row(vec![
             Cell::Text(digest.session_uid.clone()),
-            Cell::Text(outcome_word(digest.outcome.at(digest.ended_at, source.now).outcome).to_owned()),
+            Cell::Text(outcome_name(digest.outcome.as_of(digest.ended_at, source.now).outcome).to_owned()),
             Cell::text(digest.task_ref.clone()),
             Cell::text(digest.repo.clone()),
             Cell::count(digest.time.active_s),

@@ -11,7 +11,7 @@ use memory::mask::{Masker, Numbering};
 use memory::repos;
 use memory::session_text::{SessionText, SessionTexts, TextLocation, TextOrigin};
 use memory::store::{Store, works_for};
-use memory::usage::{self, Sum};
+use memory::usage::{self, UsageSum};
 use render::{SessionCost, SessionNumbers, Subagent, Transcript, TranscriptEntry, TranscriptHead};
 use transcript::{Agent, Call, Lineage, LineageKind, Outcome, Session, SessionEvent, Turn};
 
@@ -140,7 +140,7 @@ pub(super) fn known(
         calls: &mut calls,
     };
     let mut transcript = gatherer.session(session_uid, text, turns, 0)?;
-    transcript.head.money = money(&usage::sum(calls.iter(), &means.prices));
+    transcript.head.money = money(&usage::sum_calls(calls.iter(), &means.prices));
     Ok(Gathered {
         transcript,
         masked: 0,
@@ -209,7 +209,7 @@ impl SessionGatherer<'_> {
     /// Returns the digest, because every other command takes its numbers from it.
     fn digest(&self, session_uid: &str, text: &SessionText<'_>) -> Result<Option<Digest>, CommandError> {
         let store = self.texts.store;
-        if let Some(stored) = digest::current(store, session_uid)? {
+        if let Some(stored) = digest::current_digest(store, session_uid)? {
             return Ok(Some(stored));
         }
         let settings = &self.means.digests;
@@ -219,7 +219,7 @@ impl SessionGatherer<'_> {
                 let told = store.reads().facts_of(session_uid)?;
                 digest::from_log(log, Some(self.texts.masker), told, settings).map_err(told_log_error)?
             }
-            None => digest::make(store, session_uid, settings)?.map(|(digest, _)| digest),
+            None => digest::compute_digest(store, session_uid, settings)?.map(|(digest, _)| digest),
         })
     }
 
@@ -296,7 +296,7 @@ pub(super) fn bare(
             subagent(&mut transcript, told.or_else(|| link_of(&child.head.session)), child);
         }
     }
-    transcript.head.money = money(&usage::sum(calls.iter(), &means.prices));
+    transcript.head.money = money(&usage::sum_calls(calls.iter(), &means.prices));
     Ok(Gathered {
         transcript,
         masked: 0,
@@ -345,7 +345,7 @@ fn bare_one(
 
 fn outcome(digest: Option<&Digest>, means: &Means<'_>) -> Outcome {
     digest.map_or(Outcome::Unknown, |digest| {
-        digest.outcome.at(digest.ended_at, means.digests.now).outcome
+        digest.outcome.as_of(digest.ended_at, means.digests.now).outcome
     })
 }
 
@@ -389,7 +389,7 @@ fn settle(session: &mut Session, calls: &[Call]) {
     );
 }
 
-fn money(sum: &Sum) -> Option<SessionCost> {
+fn money(sum: &UsageSum) -> Option<SessionCost> {
     let micros = sum.micros().filter(|_| sum.calls > 0)?;
     Some(SessionCost {
         micros,

@@ -223,7 +223,7 @@ impl Site<'_> {
         }
         let name = &session.said.name;
         let zone = self.means.zone.iana_name();
-        let outcome = memory::digest::current(store, uid)?.map(|digest| digest.outcome.outcome);
+        let outcome = memory::digest::current_digest(store, uid)?.map(|digest| digest.outcome.outcome);
         Ok(format!(
             "{VERSION} {growth:?} {name:?} {zone:?} {outcome:?} {:?}",
             self.masker.version()

@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use jiff::civil::Date;
 use jiff::{SignedDuration, Timestamp};
 use memory::digest;
-use memory::outcome::outcome_word;
+use memory::outcome::outcome_name;
 use memory::store::{Listed, Store};
-use memory::usage::{self, Dimension, Key, Sum};
+use memory::usage::{self, DimensionValue, UsageDimension, UsageSum};
 use transcript::Outcome;
 
 use crate::context::Context;
@@ -48,7 +48,7 @@ pub(super) fn show(ui: &mut Ui, context: &Context) -> Result<Option<Date>, Comma
     let (heading, shown) = if recent.is_empty() {
         ("No sessions in the last week; the newest are".to_owned(), own)
     } else {
-        let mut total = Sum::default();
+        let mut total = UsageSum::default();
         let sums = recent.iter().filter_map(|session| costs.get(&*session.session_uid));
         sums.for_each(|sum| total.merge(sum));
         let count = plural(recent.len() as u64, "session");
@@ -79,28 +79,34 @@ fn costs_by_session(
     context: &Context,
     store: &Store,
     sessions: &[Listed],
-) -> Result<HashMap<String, Sum>, CommandError> {
+) -> Result<HashMap<String, UsageSum>, CommandError> {
     let prices = prices::load(Some(&prices::user_file(context)))?;
-    let bills = usage::bills(store, sessions, &prices, &|_, _| true)?;
-    let parents = usage::parents(store)?;
-    let rows = usage::group(&bills, sessions, &parents, &[Dimension::Session], &context.zone);
+    let bills = usage::load_bills(store, sessions, &prices, &|_, _| true)?;
+    let parents = usage::load_parents(store)?;
+    let rows = usage::group_bills(&bills, sessions, &parents, &[UsageDimension::Session], &context.zone);
     let by_uid = rows.into_iter().filter_map(|row| match row.keys.first() {
-        Some(Key::Text(uid)) => Some((uid.to_string(), row.sum)),
+        Some(DimensionValue::Text(uid)) => Some((uid.to_string(), row.sum)),
         _ => None,
     });
     Ok(by_uid.collect())
 }
 
-fn row(ui: &Ui, context: &Context, store: &Store, session: &Listed, sum: Option<&Sum>) -> Result<String, CommandError> {
+fn row(
+    ui: &Ui,
+    context: &Context,
+    store: &Store,
+    session: &Listed,
+    sum: Option<&UsageSum>,
+) -> Result<String, CommandError> {
     let day = day_of(context, session).map_or("-".to_owned(), |day| day.strftime("%a %d %b").to_string());
     let counted = store.reads().counted(&session.session_uid)?;
-    let digest = digest::current(store, &session.session_uid)?;
+    let digest = digest::current_digest(store, &session.session_uid)?;
     let outcome = digest.map_or(Outcome::Unknown, |digest| {
-        digest.outcome.at(digest.ended_at, context.now).outcome
+        digest.outcome.as_of(digest.ended_at, context.now).outcome
     });
     let lead = format!("  {day:<10}  {:<6}  ", escape(session.flavor()));
     let money = sum.map(cost).unwrap_or_default();
-    let word = outcome_word(outcome);
+    let word = outcome_name(outcome);
     let tail = format!("  {word:<9}  {money:>8}");
     let taken = measure::width(&lead) + measure::width(&tail);
     let room = ui.columns().map_or(PROMPT_COLUMNS, |columns| {

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use jiff::SignedDuration;
-use memory::stats::{Counted, Stats};
+use memory::stats::{NameCount, Stats};
 use render::escape_html as escape;
 
 use super::charts::{columns, grid, lying};
@@ -226,7 +226,7 @@ fn tools(stats: &Stats, limit: u64) -> String {
     html + "</table></div>"
 }
 
-fn counted(title: &str, unit: &str, list: &[Counted]) -> String {
+fn counted(title: &str, unit: &str, list: &[NameCount]) -> String {
     if list.is_empty() {
         return String::new();
     }

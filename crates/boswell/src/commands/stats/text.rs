@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use jiff::SignedDuration;
-use memory::stats::{Counted, DAYS, HOURS, Stats, Tool};
+use memory::stats::{DAYS, HOURS, NameCount, Stats, ToolStats};
 
 use super::first;
 use crate::error::CommandError;
@@ -139,7 +139,7 @@ fn summary(ui: &mut Ui, stats: &Stats) -> Result<(), CommandError> {
     Ok(())
 }
 
-fn tool_cells(tool: &Tool) -> Vec<String> {
+fn tool_cells(tool: &ToolStats) -> Vec<String> {
     let percent = if tool.calls == 0 {
         0.0
     } else {
@@ -167,7 +167,7 @@ fn tool_cells(tool: &Tool) -> Vec<String> {
 /// Which end of a name gives way where there is no room.
 type Fit = for<'t> fn(&'t str, usize) -> Cow<'t, str>;
 
-fn counted(ui: &mut Ui, title: &str, unit: &'static str, list: &[Counted], fit: Fit) -> Result<(), CommandError> {
+fn counted(ui: &mut Ui, title: &str, unit: &'static str, list: &[NameCount], fit: Fit) -> Result<(), CommandError> {
     let most = list.iter().map(|counted| counted.count).max().unwrap_or_default() as f64;
     let rows: Vec<Vec<String>> = list
         .iter()

@@ -4,7 +4,7 @@ use jiff::SignedDuration;
 use jiff::tz::TimeZone;
 use memory::store::{Listed, Store, StoreError};
 use memory::usage::Bill;
-use memory::usage::blocks::{self, Block};
+use memory::usage::blocks::{self, BillingBlock};
 use render::dollars;
 use transcript::{RateLimit, RateLimits};
 
@@ -26,7 +26,7 @@ pub(super) fn show(
     bills: &[Bill],
     limits: Option<&Limits>,
 ) -> Result<Outcome, CommandError> {
-    let mut found = blocks::of(bills, context.now);
+    let mut found = blocks::make_blocks(bills, context.now);
     if args.limit > 0 && found.len() > args.limit {
         found.drain(..found.len() - args.limit);
     }
@@ -49,7 +49,7 @@ pub(super) fn show(
 /// Columns that a narrow terminal leaves out, the first one first: both rates.
 const DISPENSABLE: [usize; 2] = [5, 4];
 
-fn text(ui: &mut Ui, context: &Context, zone: &TimeZone, found: &[Block]) -> Result<(), CommandError> {
+fn text(ui: &mut Ui, context: &Context, zone: &TimeZone, found: &[BillingBlock]) -> Result<(), CommandError> {
     let headings = [
         ("from", false),
         ("for", true),
@@ -66,12 +66,12 @@ fn text(ui: &mut Ui, context: &Context, zone: &TimeZone, found: &[Block]) -> Res
         let block = at.checked_sub(1).map(|at| &found[at]);
         match block {
             None => ui.row(ui.paint(HEADING, line))?,
-            Some(Block { work: None, .. }) => ui.row(ui.paint(FAINT, line))?,
-            Some(Block { work: Some(work), .. }) if work.is_active => ui.row(ui.paint(STRONG, line))?,
+            Some(BillingBlock { work: None, .. }) => ui.row(ui.paint(FAINT, line))?,
+            Some(BillingBlock { work: Some(work), .. }) if work.is_active => ui.row(ui.paint(STRONG, line))?,
             Some(_) => ui.row(line)?,
         }
     }
-    if let Some(Block {
+    if let Some(BillingBlock {
         end, work: Some(work), ..
     }) = found.last()
         && work.is_active
@@ -84,7 +84,7 @@ fn text(ui: &mut Ui, context: &Context, zone: &TimeZone, found: &[Block]) -> Res
     Ok(())
 }
 
-fn cells(block: &Block, zone: &TimeZone) -> Vec<String> {
+fn cells(block: &BillingBlock, zone: &TimeZone) -> Vec<String> {
     let from = date_time(block.start, zone);
     let Some(work) = &block.work else {
         let span = measure::duration(block.end.duration_since(block.start));
@@ -176,15 +176,15 @@ fn tell_limits(ui: &mut Ui, zone: &TimeZone, limits: &Limits) -> Result<(), Comm
     Ok(())
 }
 
-pub(super) fn to_answer(found: &[Block], bills: &[Bill], limits: Option<&Limits>) -> UsageAnswer {
+pub(super) fn to_answer(found: &[BillingBlock], bills: &[Bill], limits: Option<&Limits>) -> UsageAnswer {
     UsageAnswer::Blocks(UsageBlocks {
         blocks: found.iter().map(usage_block).collect(),
-        totals: (&memory::usage::total(bills)).into(),
+        totals: (&memory::usage::sum_bills(bills)).into(),
         rate_limits: limits.map(Limits::to_record),
     })
 }
 
-fn usage_block(block: &Block) -> UsageBlock {
+fn usage_block(block: &BillingBlock) -> UsageBlock {
     let Some(work) = &block.work else {
         return UsageBlock::Gap(UsageGap {
             start: block.start,

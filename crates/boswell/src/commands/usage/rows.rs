@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use jiff::tz::TimeZone;
 use memory::store::Listed;
-use memory::usage::{self, Bill, Dimension, Key, Row, Sum};
+use memory::usage::{self, Bill, DimensionValue, UsageDimension, UsageGroup, UsageSum};
 use serde_json::Value;
 
 use super::{Report, UsageArgs};
@@ -29,8 +29,11 @@ pub(super) fn show(
     bills: &[Bill],
 ) -> Result<(), CommandError> {
     let by = args.dimensions();
-    let mut rows = usage::group(bills, sessions, parents, &by, zone);
-    let is_by_time = matches!(by.first(), Some(Dimension::Day | Dimension::Week | Dimension::Month));
+    let mut rows = usage::group_bills(bills, sessions, parents, &by, zone);
+    let is_by_time = matches!(
+        by.first(),
+        Some(UsageDimension::Day | UsageDimension::Week | UsageDimension::Month)
+    );
     if !is_by_time {
         // Rows of one thing stay together, the dearest thing first.
         rows = dearest_first(rows);
@@ -68,16 +71,16 @@ pub(super) fn show(
     }
 }
 
-fn rows_total(rows: &[Row]) -> Sum {
-    let mut total = Sum::default();
+fn rows_total(rows: &[UsageGroup]) -> UsageSum {
+    let mut total = UsageSum::default();
     for row in rows {
         total.merge(&row.sum);
     }
     total
 }
 
-fn dearest_first(rows: Vec<Row>) -> Vec<Row> {
-    let mut groups: Vec<(Sum, Vec<Row>)> = Vec::new();
+fn dearest_first(rows: Vec<UsageGroup>) -> Vec<UsageGroup> {
+    let mut groups: Vec<(UsageSum, Vec<UsageGroup>)> = Vec::new();
     for row in rows {
         match groups.last_mut() {
             Some((sum, group)) if group[0].keys.first() == row.keys.first() => {
@@ -116,7 +119,7 @@ const DISPENSABLE: [usize; 5] = [6, 4, 3, 2, 0];
 /// One line of the table: its labels and its sum.
 struct UsageLine<'r> {
     names: Vec<String>,
-    sum: &'r Sum,
+    sum: &'r UsageSum,
     kind: LineKind,
 }
 
@@ -130,11 +133,11 @@ enum LineKind {
 
 /// Everything that a table of usage is made of.
 struct UsageTable<'r> {
-    rows: &'r [Row],
-    total: &'r Sum,
+    rows: &'r [UsageGroup],
+    total: &'r UsageSum,
     /// The sums of rows that share their first key, where there are several.
-    subtotals: Vec<(Key, Sum)>,
-    by: &'r [Dimension],
+    subtotals: Vec<(DimensionValue, UsageSum)>,
+    by: &'r [UsageDimension],
 }
 
 impl UsageTable<'_> {
@@ -165,7 +168,8 @@ impl UsageTable<'_> {
         let ids = SessionIds::new(sessions);
         let mut lines = Vec::new();
         for (at, row) in self.rows.iter().enumerate() {
-            let is_same = |other: Option<&Row>| other.is_some_and(|other| other.keys.first() == row.keys.first());
+            let is_same =
+                |other: Option<&UsageGroup>| other.is_some_and(|other| other.keys.first() == row.keys.first());
             let mut names: Vec<String> = row
                 .keys
                 .iter()
@@ -222,8 +226,8 @@ impl UsageTable<'_> {
 }
 
 /// Returns the sums of rows that share their first key, where several do.
-fn subtotals(rows: &[Row]) -> Vec<(Key, Sum)> {
-    let mut sums: Vec<(Key, Sum, usize)> = Vec::new();
+fn subtotals(rows: &[UsageGroup]) -> Vec<(DimensionValue, UsageSum)> {
+    let mut sums: Vec<(DimensionValue, UsageSum, usize)> = Vec::new();
     for row in rows {
         let Some(first) = row.keys.first() else { continue };
         match sums.last_mut().filter(|(key, ..)| key == first) {
@@ -239,7 +243,7 @@ fn subtotals(rows: &[Row]) -> Vec<(Key, Sum)> {
 }
 
 /// What a bar shows: money, or tokens where nothing has a price.
-fn weight(sum: &Sum, total: &Sum) -> f64 {
+fn weight(sum: &UsageSum, total: &UsageSum) -> f64 {
     if total.money.micros() > 0 {
         sum.money.micros() as f64
     } else {
@@ -247,7 +251,7 @@ fn weight(sum: &Sum, total: &Sum) -> f64 {
     }
 }
 
-fn numbers(sum: &Sum, form: NumberForm) -> [String; 6] {
+fn numbers(sum: &UsageSum, form: NumberForm) -> [String; 6] {
     let tokens = &sum.tokens;
     let count = |number: u64| match (form, number) {
         (_, 0) => "0".to_owned(),
@@ -265,22 +269,22 @@ fn numbers(sum: &Sum, form: NumberForm) -> [String; 6] {
     ]
 }
 
-fn heading(dimension: Dimension) -> &'static str {
+fn heading(dimension: UsageDimension) -> &'static str {
     match dimension {
-        Dimension::Week => "week of",
+        UsageDimension::Week => "week of",
         dimension => dimension.as_str(),
     }
 }
 
-fn cell(key: &Key, by: Dimension, sessions: &[Listed], ids: &SessionIds<'_>) -> String {
+fn cell(key: &DimensionValue, by: UsageDimension, sessions: &[Listed], ids: &SessionIds<'_>) -> String {
     let text = match (key, by) {
-        (Key::Date(None), _) => "no date".to_owned(),
-        (Key::Date(Some(day)), Dimension::Month) => day.strftime("%Y-%m").to_string(),
-        (Key::Date(Some(day)), _) => day.to_string(),
-        (Key::Text(uid), Dimension::Session) => session_words(uid, sessions, ids),
-        (Key::Text(text), Dimension::Project) => short_path(text),
-        (Key::Text(text), _) if text.is_empty() => "-".to_owned(),
-        (Key::Text(text), _) => text.to_string(),
+        (DimensionValue::Date(None), _) => "no date".to_owned(),
+        (DimensionValue::Date(Some(day)), UsageDimension::Month) => day.strftime("%Y-%m").to_string(),
+        (DimensionValue::Date(Some(day)), _) => day.to_string(),
+        (DimensionValue::Text(uid), UsageDimension::Session) => session_words(uid, sessions, ids),
+        (DimensionValue::Text(text), UsageDimension::Project) => short_path(text),
+        (DimensionValue::Text(text), _) if text.is_empty() => "-".to_owned(),
+        (DimensionValue::Text(text), _) => text.to_string(),
     };
     measure::fit(&escape(&text), NAME_COLUMNS_MAX).into_owned()
 }
@@ -314,46 +318,46 @@ const NUMBERS: [&str; 9] = [
     "unpriced_calls",
 ];
 
-fn json_name(by: Dimension) -> &'static str {
+fn json_name(by: UsageDimension) -> &'static str {
     match by {
-        Dimension::Day | Dimension::Week | Dimension::Month => "date",
-        Dimension::Session => "session_uid",
+        UsageDimension::Day | UsageDimension::Week | UsageDimension::Month => "date",
+        UsageDimension::Session => "session_uid",
         by => by.as_str(),
     }
 }
 
-fn usage_row(row: &Row, by: &[Dimension]) -> UsageRow {
+fn usage_row(row: &UsageGroup, by: &[UsageDimension]) -> UsageRow {
     let mut answer = UsageRow::new(UsageTotals::from(&row.sum));
     for (key, by) in row.keys.iter().zip(by) {
         let value = match key {
-            Key::Date(day) => day.map(|day| match by {
-                Dimension::Month => day.strftime("%Y-%m").to_string(),
+            DimensionValue::Date(day) => day.map(|day| match by {
+                UsageDimension::Month => day.strftime("%Y-%m").to_string(),
                 _ => day.to_string(),
             }),
-            Key::Text(text) => Some(text.to_string()).filter(|text| !text.is_empty()),
+            DimensionValue::Text(text) => Some(text.to_string()).filter(|text| !text.is_empty()),
         };
         match by {
-            Dimension::Day | Dimension::Week | Dimension::Month => answer.date = value,
-            Dimension::Agent => answer.agent = value,
-            Dimension::Model => answer.model = value,
-            Dimension::Session => answer.session_uid = Some(UsageKey(value)),
-            Dimension::Project => answer.project = Some(UsageKey(value)),
-            Dimension::Branch => answer.branch = Some(UsageKey(value)),
-            Dimension::Machine => answer.machine = Some(UsageKey(value)),
-            Dimension::User => answer.user = Some(UsageKey(value)),
+            UsageDimension::Day | UsageDimension::Week | UsageDimension::Month => answer.date = value,
+            UsageDimension::Agent => answer.agent = value,
+            UsageDimension::Model => answer.model = value,
+            UsageDimension::Session => answer.session_uid = Some(UsageKey(value)),
+            UsageDimension::Project => answer.project = Some(UsageKey(value)),
+            UsageDimension::Branch => answer.branch = Some(UsageKey(value)),
+            UsageDimension::Machine => answer.machine = Some(UsageKey(value)),
+            UsageDimension::User => answer.user = Some(UsageKey(value)),
         }
     }
     answer
 }
 
-pub(super) fn to_answer(rows: &[Row], total: &Sum, by: &[Dimension]) -> UsageAnswer {
+pub(super) fn to_answer(rows: &[UsageGroup], total: &UsageSum, by: &[UsageDimension]) -> UsageAnswer {
     UsageAnswer::Rows(UsageRows {
         rows: rows.iter().map(|row| usage_row(row, by)).collect(),
         totals: total.into(),
     })
 }
 
-fn csv(ui: &mut Ui, rows: &[Row], by: &[Dimension]) -> Result<(), CommandError> {
+fn csv(ui: &mut Ui, rows: &[UsageGroup], by: &[UsageDimension]) -> Result<(), CommandError> {
     let plain = |value: &Value| match value {
         Value::Null => String::new(),
         Value::String(text) => text.clone(),

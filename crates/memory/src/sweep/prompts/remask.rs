@@ -1,10 +1,10 @@
-//! Prompts that older rules masked are masked anew.
+//! Masks stored prompts again if older rules masked them.
 
 use super::BATCH_PROMPTS;
 use crate::store::{Patience, PromptRow, Store, StoreError};
-use crate::sweep::{Report, Sweep, sentence};
+use crate::sweep::{Report, Sweep, describe_reads};
 
-/// Masks anew what older rules masked.
+/// Masks the outdated prompts batch by batch, to limit memory.
 pub(super) fn remask(
     sweep: &Sweep<'_>,
     patience: Patience<'_>,
@@ -28,7 +28,7 @@ pub(super) fn remask(
         };
         let fresh: Vec<PromptRow> = stale.iter().map(masked).collect();
         let lock = store.lock(patience)?;
-        let told = sentence(
+        let sentence = describe_reads(
             report.bytes_read,
             report.sessions(),
             report.prompts,
@@ -39,7 +39,7 @@ pub(super) fn remask(
             for ((key, _), prompt) in stale.iter().zip(fresh) {
                 tx.replace_prompt(key, prompt)?;
             }
-            Ok(((), told))
+            Ok(((), sentence))
         })?;
         report.redactions += hits.len() as u64;
     }

@@ -10,10 +10,10 @@ use crate::files;
 use crate::mask::{Hit, Masker, TextState};
 use crate::packs;
 use crate::sources::Unread;
-use crate::store::{Cursor, PackedTail, Tail};
+use crate::store::{Cursor, Tail};
 use crate::sweep::ends::Ends;
 use crate::sweep::marking::marks_of;
-use crate::sweep::piece::{Output, Replaces, searched};
+use crate::sweep::piece::{Output, PieceLines, searched};
 use crate::sweep::plan::stat;
 use crate::sweep::{index, path_text};
 
@@ -52,13 +52,15 @@ impl Worker<'_> {
             } else {
                 (tail.first_line, tail.lines, tail.bytes) = (1, lines, masked);
             }
-            let mut piece = self.piece(part, cursor, frames, tail.pack()?, delta, false);
+            let lines = PieceLines {
+                frames,
+                tail_marks: marks_of(searched, &tail.bytes),
+                tail: tail.pack()?,
+            };
+            let mut piece = self.piece(part, cursor, lines, delta, false);
+            piece.replace_part();
             piece.bytes_read = raw.len() as u64;
             piece.redactions = found.len() as u64;
-            piece.tail_marks = marks_of(searched, &tail.bytes);
-            if piece.replaces == Replaces::Nothing {
-                piece.replaces = Replaces::Part;
-            }
             if !(self.send)(Output::Piece(piece)) {
                 return Ok(false);
             }
@@ -75,8 +77,7 @@ impl Worker<'_> {
         let mut delta = Delta::default();
         self.state.close(&mut delta);
         crate::digest::name_repo(&mut delta);
-        let mut piece = self.piece(part, cursor, Vec::new(), PackedTail::default(), delta, false);
-        piece.tail = None;
+        let piece = self.extend(part, cursor, None, delta);
         (self.send)(Output::Piece(piece))
     }
 

@@ -8,9 +8,8 @@ use transcript::{Delta, Part, PartKind};
 use super::{Worker, part_name};
 use crate::files;
 use crate::logs;
-use crate::search::Marks;
 use crate::store::Cursor;
-use crate::sweep::piece::{Output, Piece, Replaces};
+use crate::sweep::piece::{CursorUpdate, Output, Piece, PieceChange};
 use crate::sweep::plan::stat;
 use crate::sweep::{index, path_text};
 
@@ -108,29 +107,18 @@ impl Worker<'_> {
     }
 
     /// A piece that adds nothing but cursors.
-    fn noted(&self, kind: PartKind, part: String, cursor: Option<Cursor>, others: Vec<Cursor>) -> Piece {
+    fn noted(&self, kind: PartKind, part: String, log: Option<Cursor>, others: Vec<Cursor>) -> Piece {
+        let base = self.job.base.clone();
         Piece {
             agent: self.job.agent,
             uid: self.job.uid.clone(),
             into: self.job.uid.clone(),
-            replaces: Replaces::Nothing,
-            promotes: None,
             part,
             kind,
-            base: self.job.base.clone(),
-            cursor,
-            others,
-            frames: Vec::new(),
-            tail: None,
-            tail_marks: Marks::default(),
-            marks: Vec::new(),
             delta: Delta::default(),
             events: 0,
             pages: None,
-            digest: None,
-            state: None,
-            is_refresh: false,
-            is_touch: true,
+            change: PieceChange::UpdateCursors(CursorUpdate { base, log, others }),
             bytes_read: 0,
             bytes_checked: self.bytes_checked,
             redactions: 0,

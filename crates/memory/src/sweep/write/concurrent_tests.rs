@@ -1,4 +1,5 @@
-//! Two sweeps at once, told step by step: what one of them made of an earlier state never takes the place of what the other wrote since.
+//! Two concurrent sweeps, simulated step by step: a piece based on outdated cursors never replaces what the other sweep
+//! has written since.
 
 use std::collections::HashSet;
 use std::fs;
@@ -22,11 +23,11 @@ use crate::sweep::{Sweep, run, work};
 const WAIT: Patience<'static> = Patience::Wait(&|| {});
 const HALF: (usize, usize) = (1, 2);
 const WHOLE: (usize, usize) = (1, 1);
-/// The file that comes after the others.
+/// The file that is written after the others.
 const LATE: &str = "events.jsonl";
 
-/// One session of Grok, whose reader remembers what several files told.
-struct World {
+/// A session of Grok, because its reader's state depends on several files.
+struct SweepSetup {
     home: TempDir,
     roots: [Root; 1],
     masker: Masker,
@@ -35,7 +36,7 @@ struct World {
     files: Vec<(PathBuf, Vec<u8>)>,
 }
 
-impl World {
+impl SweepSetup {
     fn new() -> Self {
         let home = tempfile::tempdir().unwrap();
         let root = Root {
@@ -48,14 +49,14 @@ impl World {
             masker: Masker::new(&MaskKey::new([7; 32]), &UserRules::default()).unwrap(),
             place: home.path().join("store").as_path().into(),
             now: Timestamp::now() + SignedDuration::from_hours(1),
-            files: a_session_of_many_files(),
+            files: generate_session(),
             home,
         }
     }
 
-    /// Writes the files that are asked for: of those with lines a share, of others all.
-    fn write(&self, is_asked: impl Fn(&Path) -> bool, (share, of): (usize, usize)) {
-        for (name, bytes) in self.files.iter().filter(|(name, _)| is_asked(name)) {
+    /// Writes the selected files: a share of the lines of `.jsonl` files, all of the others.
+    fn write(&self, is_selected: impl Fn(&Path) -> bool, (share, of): (usize, usize)) {
+        for (name, bytes) in self.files.iter().filter(|(name, _)| is_selected(name)) {
             let path = self.home.path().join(".grok").join(name);
             let lines: Vec<&[u8]> = bytes.split_inclusive(|byte| *byte == b'\n').collect();
             let is_lines = name.extension().is_some_and(|end| end == "jsonl");
@@ -82,7 +83,7 @@ impl World {
         Plan::make(&sweep, Some(&self.store()), plan::walk(&sweep), &HashSet::new()).unwrap()
     }
 
-    /// What the workers of a sweep hand over.
+    /// Returns the pieces that the workers of a sweep send.
     fn pieces(&self, plan: &Plan) -> Vec<Piece> {
         let (store, pieces) = (self.store(), Mutex::new(Vec::new()));
         for job in &plan.jobs {
@@ -97,8 +98,8 @@ impl World {
     }
 }
 
-/// The files of a made-up session of Grok that has all kinds of them, each with its path below the root.
-fn a_session_of_many_files() -> Vec<(PathBuf, Vec<u8>)> {
+/// Returns the files of a generated session of Grok with all kinds of files, each with its path below the root.
+fn generate_session() -> Vec<(PathBuf, Vec<u8>)> {
     let staged = tempfile::tempdir().unwrap();
     let shape = Shape {
         seed: 17,
@@ -120,8 +121,8 @@ fn a_session_of_many_files() -> Vec<(PathBuf, Vec<u8>)> {
         .collect()
 }
 
-/// All that a memory has: rows, and the bytes of every part.
-fn all_of(place: &Place) -> Vec<String> {
+/// Returns everything in a store: the derived rows and the bytes of every part.
+fn dump_store(place: &Place) -> Vec<String> {
     let store = Store::open(place).unwrap();
     let mut all = store.reads().derived_rows().unwrap();
     for uid in store.reads().sessions().unwrap().into_iter().map(|row| row.session_uid) {
@@ -134,60 +135,60 @@ fn all_of(place: &Place) -> Vec<String> {
     all
 }
 
-/// What a memory has that reads everything in one go.
-fn all_at_once(world: &World) -> Vec<String> {
+/// Returns everything in a store that has read all logs in a single sweep.
+fn dump_single_sweep(setup: &SweepSetup) -> Vec<String> {
     let directory = tempfile::tempdir().unwrap();
     let place = directory.path().into();
-    let sweep = Sweep::new(&place, &world.roots, &world.masker, world.now);
+    let sweep = Sweep::new(&place, &setup.roots, &setup.masker, setup.now);
     run(&sweep, WAIT).unwrap();
-    all_of(&place)
+    dump_store(&place)
 }
 
 #[test]
-fn what_a_reader_remembered_before_another_sweep_read_on_is_not_put() {
-    let world = World::new();
+fn a_piece_based_on_an_outdated_reader_state_is_dropped() {
+    let setup = SweepSetup::new();
     let is_late = |name: &Path| name.ends_with(LATE);
-    world.write(|name| !is_late(name), HALF);
-    run(&world.sweep(), WAIT).unwrap();
-    world.write(is_late, HALF);
-    let plan = world.plan();
-    let pieces = world.pieces(&plan);
+    setup.write(|name| !is_late(name), HALF);
+    run(&setup.sweep(), WAIT).unwrap();
+    setup.write(is_late, HALF);
+    let plan = setup.plan();
+    let pieces = setup.pieces(&plan);
     assert!(
         pieces.len() > 1,
-        "a piece for a file that tells nothing new, and one for the late one"
+        "expected a piece for an unchanged file and one for the late file"
     );
-    run(&world.sweep(), WAIT).unwrap();
-    let (mut store, sweep) = (world.store(), world.sweep());
+    run(&setup.sweep(), WAIT).unwrap();
+    let (mut store, sweep) = (setup.store(), setup.sweep());
     Writer::new(&mut store, &sweep, WAIT, "sweep", &plan)
         .commit(pieces)
         .unwrap();
-    // What it remembers shows when it reads on.
-    world.write(|_| true, WHOLE);
-    run(&world.sweep(), WAIT).unwrap();
-    assert_eq!(all_of(&world.place), all_at_once(&world));
+    // A wrong reader state shows when reading continues.
+    setup.write(|_| true, WHOLE);
+    run(&setup.sweep(), WAIT).unwrap();
+    assert_eq!(dump_store(&setup.place), dump_single_sweep(&setup));
 }
 
 #[test]
-fn sweeps_that_make_a_session_anew_do_not_mix_their_pieces() {
-    let world = World::new();
-    world.write(|_| true, WHOLE);
-    run(&world.sweep(), WAIT).unwrap();
-    // Other logs at the same place: they are read from their beginning, beside what is kept.
-    world.write(|name| name.extension().is_some_and(|end| end == "jsonl"), HALF);
-    let plan = world.plan();
-    let (mut first, mut other) = (world.pieces(&plan), world.pieces(&plan));
+fn two_sweeps_that_rebuild_a_session_do_not_mix_their_pieces() {
+    let setup = SweepSetup::new();
+    setup.write(|_| true, WHOLE);
+    run(&setup.sweep(), WAIT).unwrap();
+    // Different logs at the same paths are read from the beginning, beside what is stored.
+    setup.write(|name| name.extension().is_some_and(|end| end == "jsonl"), HALF);
+    let plan = setup.plan();
+    let (mut first, mut other) = (setup.pieces(&plan), setup.pieces(&plan));
     assert!(
         first.len() > 2 && first[0].into != first[0].uid,
-        "made anew, in some pieces"
+        "expected a rebuild in several pieces"
     );
     let (first_rest, other_rest) = (first.split_off(first.len() - 1), other.split_off(1));
-    let sweep = world.sweep();
-    let (mut first_store, mut other_store) = (world.store(), world.store());
+    let sweep = setup.sweep();
+    let (mut first_store, mut other_store) = (setup.store(), setup.store());
     let mut first_writer = Writer::new(&mut first_store, &sweep, WAIT, "sweep", &plan);
     let mut other_writer = Writer::new(&mut other_store, &sweep, WAIT, "sweep", &plan);
     first_writer.commit(first).unwrap();
     other_writer.commit(other).unwrap();
     first_writer.commit(first_rest).unwrap();
     other_writer.commit(other_rest).unwrap();
-    assert_eq!(all_of(&world.place), all_at_once(&world));
+    assert_eq!(dump_store(&setup.place), dump_single_sweep(&setup));
 }
