@@ -1,4 +1,4 @@
-//! The tidy test over this checkout. What the rules are, and a test of each, is in `testkit::tidy`.
+//! Runs the tidy test over this checkout. `testkit::tidy` contains the rules and their tests.
 
 use std::path::{Path, PathBuf};
 
@@ -7,14 +7,14 @@ fn root() -> PathBuf {
 }
 
 #[test]
-fn the_house_is_tidy() {
+fn the_repository_is_tidy() {
     let complaints = testkit::tidy::check(&root());
     let lines: Vec<String> = complaints.iter().map(ToString::to_string).collect();
     assert!(lines.is_empty(), "\n{}\n", lines.join("\n"));
 }
 
 #[test]
-fn the_two_commands_of_the_readme_can_be_run() {
+fn the_readme_starts_with_the_run_and_the_test_command() {
     let readme = std::fs::read_to_string(root().join("README.md")).expect("there is a README");
     let commands: Vec<&str> = readme
         .lines()
@@ -38,7 +38,7 @@ fn the_two_commands_of_the_readme_can_be_run() {
 }
 
 #[test]
-fn the_tests_that_the_page_on_security_names_are_there() {
+fn every_test_that_the_security_page_names_exists() {
     let page = std::fs::read_to_string(root().join("docs/security.md")).expect("there is a page on security");
     let mut tests = String::new();
     for file in walkdir::WalkDir::new(root().join("crates")).into_iter().flatten() {
@@ -46,7 +46,7 @@ fn the_tests_that_the_page_on_security_names_are_there() {
             tests += &std::fs::read_to_string(file.path()).unwrap_or_default();
         }
     }
-    // The names of tests are sentences; no other word in code on the page has so many lines under it.
+    // Test names are sentences, so they are the only names on the page with more than two underscores.
     let is_name =
         |word: &&str| word.matches('_').count() > 2 && word.chars().all(|c| c == '_' || c.is_ascii_lowercase());
     let named: Vec<&str> = page.split('`').filter(is_name).collect();

@@ -81,7 +81,7 @@ fn assert_made_of_frames(home: &Home) -> usize {
 #[test]
 fn what_was_found_while_lines_were_read_is_what_frames_say() {
     let home = Home::new();
-    let shape = testkit::corpus::Shape {
+    let shape = testkit::corpus::CorpusShape {
         seed: 5,
         bytes: 12_000_000,
         files: 60,

@@ -18,7 +18,7 @@ use super::home::{Home, LOG, UID, WAIT, full_home, prompt};
 /// A home with sessions of all three agents, swept.
 fn swept() -> Home {
     let home = Home::new();
-    corpus::write(&home.path(""), &corpus::Shape::of_bytes(5, 2_000_000)).unwrap();
+    corpus::write(&home.path(""), &corpus::CorpusShape::with_bytes(5, 2_000_000)).unwrap();
     home.sweep();
     home
 }

@@ -1,4 +1,4 @@
-//! A second count of the generator's files, as plainly as can be: all rows in one list, no index, no state.
+//! A second, deliberately simple count of the generated files: all rows in one list, without index or state.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -91,7 +91,7 @@ fn text(value: &Value) -> Option<String> {
     value.as_str().map(str::to_owned)
 }
 
-/// Whole numbers from 0 to 2^53, in any notation.
+/// Parses an integer from 0 to 2^53 in any notation.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -105,7 +105,7 @@ fn number(value: &Value) -> u64 {
         .map_or(0, |n| n as u64)
 }
 
-/// The rows that count, each with the sessions that hold a copy of its call.
+/// Returns the rows that count, each with the sessions that contain a copy of its call.
 fn winners(rows: &[Row]) -> Vec<Row> {
     let mut winners = Vec::new();
     let messages: BTreeSet<_> = rows.iter().map(|row| &row.message).collect();
