@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_that_does_not_end_is_ended() {
+    fn a_process_that_exceeds_its_limit_is_killed() {
         let ended = Running::start(&mut shell("echo hi; exec sleep 1000")).end(Duration::from_millis(50));
         assert!(ended.is_late && !ended.status.success());
         let ended = Running::start(&mut shell("echo hi; echo ho >&2; exit 3")).end(LIMIT);

@@ -6,7 +6,7 @@
 
 mod code;
 mod graph;
-mod house;
+mod repository;
 pub(crate) mod rust;
 
 use std::collections::BTreeMap;
@@ -51,7 +51,7 @@ fn check_tree(tree: &Tree, known: &[graph::KnownEdge]) -> Vec<Complaint> {
     let mut complaints = Vec::new();
     let sources = tree.sources();
     code::check(&sources, &mut complaints);
-    house::check(tree, &sources, &mut complaints);
+    repository::check(tree, &sources, &mut complaints);
     graph::check(&sources, known, &mut complaints);
     complaints.sort();
     complaints
@@ -91,7 +91,7 @@ impl Tree {
             let kind = entry.file_type().expect("a listed entry has a type");
             let name = entry.file_name().to_string_lossy().into_owned();
             let path = format!("{prefix}{name}");
-            if kind.is_dir() && !is_made_by_tools(&path) {
+            if kind.is_dir() && !is_ignored_directory(&path) {
                 self.walk(&entry.path(), &format!("{path}/"));
             } else if kind.is_file() && path != ".git" {
                 // `.git` is skipped because it is a file with a local path if this is a linked worktree.
@@ -117,7 +117,7 @@ impl Tree {
 }
 
 /// Whether `.gitignore` lists a directory.
-fn is_made_by_tools(path: &str) -> bool {
+fn is_ignored_directory(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     name == ".git"
         || name.starts_with("target")
@@ -142,9 +142,9 @@ mod tests {
     #[test]
     fn folders_made_by_tools_are_not_walked() {
         for path in [".git", "target", "target-x", "crates/a/target", "fuzzing/artifacts"] {
-            assert!(is_made_by_tools(path), "{path}");
+            assert!(is_ignored_directory(path), "{path}");
         }
-        assert!(!is_made_by_tools("crates/a/src"));
+        assert!(!is_ignored_directory("crates/a/src"));
     }
 
     #[test]

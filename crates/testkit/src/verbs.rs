@@ -185,7 +185,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_invocation_has_a_name_of_its_own() {
+    fn every_invocation_has_a_unique_name() {
         let all = invocations();
         let names: BTreeSet<String> = all.iter().map(Invocation::name).collect();
         let mut seen = BTreeSet::new();

@@ -57,7 +57,7 @@ fn a_seed_gives_the_same_bytes_on_every_machine() {
 }
 
 #[test]
-fn files_and_bytes_are_as_many_as_asked_for() {
+fn a_corpus_has_the_requested_files_and_bytes() {
     for (seed, bytes) in [(1, MEGABYTE), (2, 12 * MEGABYTE)] {
         let home = tempfile::tempdir().unwrap();
         let shape = CorpusShape::with_bytes(seed, bytes);
@@ -72,7 +72,7 @@ fn files_and_bytes_are_as_many_as_asked_for() {
 }
 
 #[test]
-fn one_session_is_as_large_as_asked_for() {
+fn one_session_has_the_requested_size() {
     let home = tempfile::tempdir().unwrap();
     let path = corpus::one_session(home.path(), 1, 3 * MEGABYTE).unwrap();
     let size = fs::metadata(&path).unwrap().len();
@@ -124,7 +124,7 @@ fn every_log_is_read_and_only_torn_lines_are_faults() {
 }
 
 #[test]
-fn planted_secrets_are_there_and_are_found_by_the_mask() {
+fn planted_secrets_are_found_by_the_mask() {
     let home = tempfile::tempdir().unwrap();
     let written = corpus::write(home.path(), &CorpusShape::with_bytes(4, 20 * MEGABYTE)).unwrap();
     let masker = Masker::new(&MaskKey::new([7; 32]), &UserRules::default()).unwrap();

@@ -173,7 +173,7 @@ fn wrong_counts(page: &str, requirements: &[Requirement<'_>]) -> Vec<String> {
 }
 
 #[test]
-fn the_map_of_the_specification_is_true() {
+fn the_specification_page_matches_the_tests() {
     let page = fs::read_to_string(root().join(PAGE)).expect("the map of the specification exists");
     let defects = defects(&page, &|file| fs::read_to_string(root().join(file)).ok());
     assert!(defects.is_empty(), "{PAGE}:\n{}\n", defects.join("\n"));

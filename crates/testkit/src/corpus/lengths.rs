@@ -187,7 +187,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rolls_keep_to_the_quantiles() {
+    fn samples_follow_the_quantiles() {
         let mut random = SeededRandom(5);
         let mut samples: Vec<usize> = (0..20_000).map(|_| READ_OUTPUT.sample(&mut random)).collect();
         samples.sort_unstable();

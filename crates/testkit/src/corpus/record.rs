@@ -167,7 +167,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_survives_its_way_through_json() {
+    fn a_text_survives_json_encoding() {
         for text in ["", "plain", "a \"b\" \\ c\n\td", "文件\u{1b}"] {
             let back: String = serde_json::from_str(&JsonString(text).to_string()).expect("a string of JSON");
             assert_eq!(back, text);

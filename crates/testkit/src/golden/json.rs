@@ -94,13 +94,13 @@ mod tests {
     }
 
     #[test]
-    fn order_of_keys_and_notation_of_numbers_do_not_count() {
+    fn order_of_keys_and_notation_of_numbers_are_ignored() {
         assert!(describe(r#"{"a":1,"b":2.0}"#, r#"{"b":2.0,"a":1}"#).is_empty());
         assert!(describe(r#"{"a":1.50}"#, r#"{"a":1.5}"#).is_empty());
     }
 
     #[test]
-    fn values_are_compared_by_their_place() {
+    fn values_are_compared_by_position() {
         assert_eq!(
             describe(r#"{"a":[{"b":3}]}"#, r#"{"a":[{"b":4}]}"#),
             ["$.a[0].b: 3 → 4"]

@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reset_takes_back_every_kind_of_change() {
+    fn a_reset_reverts_every_kind_of_change() {
         let place = tempfile::tempdir().expect("a temporary directory");
         let (home, sealed) = (place.path().join("home"), place.path().join("sealed"));
         fs::create_dir_all(home.join("a/b")).expect("it can be made");

@@ -542,7 +542,7 @@ mod tests {
     }
 
     #[test]
-    fn a_story_becomes_a_chain_of_records_with_advancing_times() {
+    fn records_are_chained_and_their_times_advance() {
         let log = ClaudeLog::new(SESSION)
             .prompt("fix the login")
             .tool("Bash", json!({"command": "ls"}), "a")
@@ -565,7 +565,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_story_gives_the_same_bytes_and_another_session_other_ids() {
+    fn the_same_calls_give_the_same_bytes_and_sessions_have_different_ids() {
         let build = |session| ClaudeLog::new(session).prompt("a").reply("b").jsonl();
         assert_eq!(build(SESSION), build(SESSION));
         let other = ClaudeLog::new("other").prompt("a").reply("b");
@@ -576,7 +576,7 @@ mod tests {
     }
 
     #[test]
-    fn usage_reaches_every_row_of_the_last_call_and_no_other() {
+    fn usage_is_set_in_every_row_of_the_last_call_only() {
         let blocks = [
             json!({"type": "text", "text": "a"}),
             json!({"type": "text", "text": "b"}),

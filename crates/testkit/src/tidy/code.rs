@@ -8,7 +8,7 @@ use super::{Complaint, complain};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The only file that reads the clock, the home directory and the environment.
-const DOORSTEP: &str = "crates/boswell/src/context.rs";
+const AMBIENT_FILE: &str = "crates/boswell/src/context.rs";
 
 /// What only `boswell` may use, and the alternative.
 const AMBIENT: &[(&str, &str)] = &[
@@ -21,8 +21,8 @@ const AMBIENT: &[(&str, &str)] = &[
     ("eprint!", "return the text, `boswell` prints it"),
 ];
 
-/// What only [`DOORSTEP`] may use inside `boswell`. `main` may read its arguments, and clippy checks printing.
-const AMBIENT_AT_THE_DOORS: &[(&str, &str)] = &[
+/// What only [`AMBIENT_FILE`] may use inside `boswell`. `main` may read its arguments, and clippy checks printing.
+const AMBIENT_IN_BOSWELL: &[(&str, &str)] = &[
     ("env::var", "take what you need from the context"),
     ("env::current_dir", "take what you need from the context"),
     ("env::home_dir", "take what you need from the context"),
@@ -165,12 +165,12 @@ fn written_tables(text: &str) -> Vec<String> {
     tables
 }
 
-/// Forbids reading the clock and the environment outside [`DOORSTEP`], and printing outside `boswell`.
+/// Forbids reading the clock and the environment outside [`AMBIENT_FILE`], and printing outside `boswell`.
 fn ambient(source: &Source, out: &mut Vec<Complaint>) {
     let (forbidden, home) = match crate_of(&source.path) {
         None | Some("testkit") => return,
-        Some("boswell") if source.path == DOORSTEP => return,
-        Some("boswell") => (AMBIENT_AT_THE_DOORS, DOORSTEP),
+        Some("boswell") if source.path == AMBIENT_FILE => return,
+        Some("boswell") => (AMBIENT_IN_BOSWELL, AMBIENT_FILE),
         Some(_) => (AMBIENT, "crates/boswell"),
     };
     for (line, code) in source.product_code() {
@@ -179,7 +179,7 @@ fn ambient(source: &Source, out: &mut Vec<Complaint>) {
             let message = format!("`{name}` belongs into `{home}`: {instead}");
             complain(out, &source.path, line, "ambient", message);
         }
-        if asks_the_time(code) {
+        if reads_the_clock(code) {
             let message = format!("`now()` belongs into `{home}`: take the time as an argument");
             complain(out, &source.path, line, "ambient", message);
         }
@@ -187,7 +187,7 @@ fn ambient(source: &Source, out: &mut Vec<Complaint>) {
 }
 
 /// Whether a line calls or passes on the `now` function of any type.
-fn asks_the_time(code: &str) -> bool {
+fn reads_the_clock(code: &str) -> bool {
     code.match_indices("::now")
         .any(|(at, found)| !code[at + found.len()..].starts_with(is_word))
 }
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_needs_a_header_that_says_something() {
+    fn a_file_needs_a_header() {
         assert_eq!(complaints_about("crates/memory/src/a.rs", "fn a() {}\n"), ["1 header"]);
         assert_eq!(
             complaints_about("crates/memory/src/a.rs", "//!\nfn a() {}\n"),
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn sql_outside_the_store_is_told() {
+    fn sql_outside_the_store_is_reported() {
         for statement in [
             "SELECT a\n FROM b",
             "INSERT INTO a VALUES (1)",
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn english_comments_and_tests_are_no_sql() {
+    fn english_text_comments_and_tests_are_not_sql() {
         let path = "crates/boswell/src/a.rs";
         assert!(complaints_about(path, "//! A.\nconst A: &str = \"select one from the list\";\n").is_empty());
         assert!(complaints_about(path, "//! A.\n// SELECT a FROM b\n").is_empty());
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_written_by_two_files_is_told_once() {
+    fn a_table_written_by_two_files_is_reported_once() {
         let first = (
             "crates/memory/src/store/a.rs",
             "//! A.\nconst A: &str = \"INSERT INTO t VALUES (1) ON CONFLICT DO UPDATE SET b = 1\";\n",
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn time_environment_and_printing_belong_to_the_doors() {
+    fn only_boswell_reads_the_clock_and_prints() {
         for line in [
             "use std::env;",
             "let a = env::var(\"A\");",
@@ -321,7 +321,7 @@ mod tests {
                 ["2 ambient"],
                 "{line}"
             );
-            assert!(complaints_about(DOORSTEP, &text).is_empty(), "{line}");
+            assert!(complaints_about(AMBIENT_FILE, &text).is_empty(), "{line}");
             assert!(complaints_about("crates/testkit/src/a.rs", &text).is_empty(), "{line}");
             assert!(complaints_about("crates/memory/tests/a.rs", &text).is_empty(), "{line}");
         }
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn at_the_doors_one_file_asks_for_time_and_environment() {
+    fn one_file_of_boswell_reads_the_clock_and_the_environment() {
         for line in [
             "std::env::var_os(a)",
             "env::current_dir()",
@@ -351,14 +351,14 @@ mod tests {
                 ["2 ambient"],
                 "{line}"
             );
-            assert!(complaints_about(DOORSTEP, &text).is_empty(), "{line}");
+            assert!(complaints_about(AMBIENT_FILE, &text).is_empty(), "{line}");
         }
         let arguments = "//! A.\nstd::env::args_os();\nuse crate::env::BOSWELL_HOME;\n";
         assert!(complaints_about("crates/boswell/src/main.rs", arguments).is_empty());
     }
 
     #[test]
-    fn a_reader_touches_no_disk_and_no_store() {
+    fn a_reader_does_no_io() {
         for line in ["use std::fs;", "fs::read(a)", "use rusqlite::Row;", "io::stdout()"] {
             let text = format!("//! A.\n{line}\n");
             let expected = ["2 transcript"];
@@ -376,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn unfinished_code_is_told_in_tests_too() {
+    fn unfinished_code_is_reported_in_tests_too() {
         for line in [
             "todo!()",
             "unimplemented!()",

@@ -539,7 +539,7 @@ mod tests {
     }
 
     #[test]
-    fn comments_strings_tests_and_own_parts_are_no_edges() {
+    fn comments_strings_tests_and_own_parts_are_not_edges() {
         for text in [
             "// use crate::b;",
             "/// [`crate::b::X`]",
@@ -578,7 +578,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cycle_is_told_at_each_of_its_imports() {
+    fn a_cycle_is_reported_at_each_of_its_imports() {
         let a = ("crates/memory/src/a.rs", "use crate::b::X;\n");
         let b = ("crates/memory/src/b.rs", "use crate::c::X;\n");
         let c = ("crates/memory/src/c.rs", "fn f() {}\nuse crate::a::X;\n");

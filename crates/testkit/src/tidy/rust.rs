@@ -100,14 +100,14 @@ pub(crate) fn spread_tests(sources: &mut [Source]) {
         .collect();
     for source in sources {
         let stem = source.path.trim_end_matches(".rs");
-        let below = |m: &String| stem.strip_prefix(m.as_str()).is_some_and(starts_a_part);
+        let below = |m: &String| stem.strip_prefix(m.as_str()).is_some_and(is_path_boundary);
         if modules.iter().any(below) {
             source.tests.fill(true);
         }
     }
 }
 
-fn starts_a_part(rest: &str) -> bool {
+fn is_path_boundary(rest: &str) -> bool {
     rest.is_empty() || rest.starts_with('/')
 }
 
@@ -398,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quote_in_a_char_opens_no_string_and_a_lifetime_opens_no_char() {
+    fn quotes_in_chars_and_lifetimes_do_not_start_literals() {
         assert_eq!(masked("'\"' a 'b' \"c\""), "'_' a '_' \"_\"");
         assert_eq!(masked("'\\'' a"), "'__' a");
         assert_eq!(masked("&'a str, 'static"), "&'a str, 'static");
@@ -406,7 +406,7 @@ mod tests {
     }
 
     #[test]
-    fn literals_know_the_line_they_begin_on() {
+    fn literals_have_the_line_of_their_opening_quote() {
         let source = Source::scan("a.rs", "let a = \"one\";\nlet b = r#\"two\nthree\"#;\n");
         let found: Vec<_> = source.literals.iter().map(|l| (l.line, &*l.text)).collect();
         assert_eq!(found, [(1, "one"), (2, "two\nthree")]);

@@ -513,7 +513,7 @@ mod tests {
     }
 
     #[test]
-    fn the_books_equal_a_plain_count_of_the_records() {
+    fn the_expected_counts_equal_a_simple_count_of_the_records() {
         for seed in 0..12 {
             let corpus = codex(seed, 2 + seed as usize % 5);
             let all = sum(&corpus.truth.all);
@@ -525,7 +525,7 @@ mod tests {
     }
 
     #[test]
-    fn every_trap_is_planted_whatever_the_seed_and_no_path_twice() {
+    fn every_trap_occurs_for_any_seed_and_paths_are_unique() {
         for seed in 0..12 {
             let corpus = codex(seed, 2);
             assert_eq!(corpus.truth.traps.len(), 20, "{:?}", corpus.truth.traps);
@@ -535,7 +535,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_seed_gives_the_same_bytes_and_another_seed_others() {
+    fn only_the_same_seed_gives_the_same_bytes() {
         assert_eq!(codex(7, 3).files, codex(7, 3).files);
         assert_ne!(codex(7, 3).files, codex(8, 3).files);
     }

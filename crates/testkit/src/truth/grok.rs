@@ -419,7 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn the_books_equal_a_plain_count_of_the_rows() {
+    fn the_expected_counts_equal_a_simple_count_of_the_rows() {
         for seed in 0..16 {
             let corpus = grok(seed, 2 + usize::try_from(seed).expect("a few") % 5);
             assert_eq!(sum(&corpus.truth.all).output, output(&corpus.files), "seed {seed}");

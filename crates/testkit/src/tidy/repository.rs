@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const LOCK_PACKAGES_MAX: usize = 350;
 
 /// Dependencies that only some crates may use: names, or prefixes followed by `*`.
-const HOMES: &[(&str, &[&str])] = &[
+const RESTRICTED_DEPENDENCIES: &[(&str, &[&str])] = &[
     ("clap*", &["boswell"]),
     // It only connects the database driver with TLS.
     ("tokio-postgres*", &["memory"]),
@@ -30,10 +30,10 @@ const TIMED_PAGES: &[&str] = &[
 ];
 
 /// User names that may follow `/home/`, because they are fictitious.
-const MADE_UP_NAMES: &[&str] = &["ada", "alice", "bob", "demo", "dev", "me", "user", "you"];
+const FICTITIOUS_USERS: &[&str] = &["ada", "alice", "bob", "demo", "dev", "me", "user", "you"];
 
 /// Top-level directories of build machines.
-const WORKPLACES: &[&str] = &["root", "work", "workspace", "builds"];
+const BUILD_DIRECTORIES: &[&str] = &["root", "work", "workspace", "builds"];
 
 pub(super) fn check(tree: &Tree, sources: &[Source], out: &mut Vec<Complaint>) {
     for (path, text) in &tree.files {
@@ -54,13 +54,13 @@ pub(super) fn check(tree: &Tree, sources: &[Source], out: &mut Vec<Complaint>) {
 fn workplace(path: &str, text: &str, out: &mut Vec<Complaint>) {
     for (index, line) in text.lines().enumerate() {
         for name in home_names(line) {
-            if !MADE_UP_NAMES.contains(&name) {
-                let known = MADE_UP_NAMES.join(", ");
+            if !FICTITIOUS_USERS.contains(&name) {
+                let known = FICTITIOUS_USERS.join(", ");
                 let message = format!("a home of `{name}`; made-up people are {known}");
                 complain(out, path, index + 1, "workplace", message);
             }
         }
-        for folder in WORKPLACES {
+        for folder in BUILD_DIRECTORIES {
             let folder = format!("/{folder}/");
             if line.match_indices(&folder).any(|(at, _)| begins_a_path(line, at)) {
                 let message = "the path of a build machine".to_string();
@@ -121,7 +121,7 @@ fn speeds(path: &str, text: &str, out: &mut Vec<Complaint>) {
     let mut is_written = false;
     for (index, line) in text.lines().enumerate() {
         is_written = (is_written || line.contains("written by ./bench")) && !line.contains("until here");
-        if !is_written && tells_a_speed(line) {
+        if !is_written && contains_timing(line) {
             let message = "a figure of speed; `./bench` writes those into `docs/dev/benchmarks.md`".to_string();
             complain(out, path, index + 1, "speed", message);
         }
@@ -129,7 +129,7 @@ fn speeds(path: &str, text: &str, out: &mut Vec<Complaint>) {
 }
 
 /// Whether a line contains a number with a unit of time or throughput.
-fn tells_a_speed(line: &str) -> bool {
+fn contains_timing(line: &str) -> bool {
     let words: Vec<&str> = line
         .split([' ', '|', '(', ')'])
         .filter(|word| !word.is_empty())
@@ -215,7 +215,7 @@ fn dependencies(tree: &Tree, out: &mut Vec<Complaint>) {
             let message = format!("no crate uses `{name}`");
             complain(out, manifest, *line, "dependencies", message);
         }
-        if let Some(homes) = homes_elsewhere(dependency) {
+        if let Some(homes) = crates_allowed_to_use(dependency) {
             let message = format!("`{name}` belongs into {homes} only");
             complain(out, manifest, *line, "home", message);
         }
@@ -264,13 +264,13 @@ fn named_dependencies<'a>(manifest: &'a str, text: &str) -> Vec<Dependency<'a>> 
 }
 
 /// Returns the crates that may use a dependency if the crate that uses it is not among them.
-fn homes_elsewhere(dependency: &Dependency<'_>) -> Option<String> {
+fn crates_allowed_to_use(dependency: &Dependency<'_>) -> Option<String> {
     let owner = dependency.manifest.strip_prefix("crates/")?.split('/').next()?;
     let fits = |pattern: &str| match pattern.strip_suffix('*') {
         Some(beginning) => dependency.name.starts_with(beginning),
         None => dependency.name == pattern,
     };
-    let (_, homes) = HOMES.iter().find(|(pattern, _)| fits(pattern))?;
+    let (_, homes) = RESTRICTED_DEPENDENCIES.iter().find(|(pattern, _)| fits(pattern))?;
     (!homes.contains(&owner)).then(|| homes.join(" and "))
 }
 
@@ -543,7 +543,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dependency_that_no_crate_uses_is_told() {
+    fn a_dependency_that_no_crate_uses_is_reported() {
         let list = ("docs/dev/dependencies.md", "- `serde`: derives\n");
         assert_eq!(
             complaints_about(&[("Cargo.toml", ROOT), list]),
@@ -557,7 +557,7 @@ mod tests {
     }
 
     #[test]
-    fn doors_stay_at_the_doors() {
+    fn restricted_dependencies_stay_in_their_crates() {
         let list = (
             "docs/dev/dependencies.md",
             "- `clap`: a\n- `tokio`: b\n- `rusqlite`: c\n",
@@ -594,7 +594,7 @@ mod tests {
     }
 
     #[test]
-    fn a_test_file_that_main_does_not_list_is_told() {
+    fn a_test_file_that_main_does_not_list_is_reported() {
         let main = ("crates/boswell/tests/cli/main.rs", "mod read;\n// mod doctor;\n");
         let read = ("crates/boswell/tests/cli/read.rs", "");
         let doctor = ("crates/boswell/tests/cli/doctor.rs", "");
@@ -604,7 +604,7 @@ mod tests {
     }
 
     #[test]
-    fn a_source_file_that_nobody_declares_is_told() {
+    fn a_source_file_without_a_declaration_is_reported() {
         let lib = ("crates/memory/src/lib.rs", "pub mod store;\n");
         let store = ("crates/memory/src/store.rs", "pub(crate) mod frames;\n");
         let frames = ("crates/memory/src/store/frames.rs", "");
@@ -615,7 +615,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fixture_that_no_test_names_is_told() {
+    fn a_fixture_that_no_test_names_is_reported() {
         let log = ("fixtures/claude/2.1.0/torn.jsonl", "");
         let lone = ["fixtures/claude/2.1.0/torn.jsonl:1 fixture"];
         let with = |text| complaints_about(&[log, ("crates/transcript/tests/a.rs", text)]);
@@ -629,7 +629,7 @@ mod tests {
     }
 
     #[test]
-    fn the_parts_beside_a_log_are_named_with_it() {
+    fn a_literal_that_names_a_log_also_names_its_parts() {
         let log = ("fixtures/claude/torn.jsonl", "");
         let part = ("fixtures/claude/torn/subagents/agent-1.jsonl", "");
         let test = |text| ("crates/transcript/tests/a.rs", text);
