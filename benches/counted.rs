@@ -13,7 +13,7 @@ use memory::packs::{self, FRAME_BYTES};
 use memory::spool;
 use serde::Serialize;
 use serde_json::Value;
-use testkit::corpus::{self, Shape};
+use testkit::corpus::{self, CorpusShape};
 use testkit::logs::ClaudeLog;
 use transcript::{Agent, Lines, Origin, PartKind, State};
 
@@ -106,7 +106,7 @@ impl Home {
 
     fn write(&self) -> io::Result<()> {
         let home = self.place.join("home");
-        corpus::write(&home, &Shape::of_bytes(seeded::SEED, 2 * seeded::MEGABYTE))?;
+        corpus::write(&home, &CorpusShape::with_bytes(seeded::SEED, 2 * seeded::MEGABYTE))?;
         let rare = ClaudeLog::new("5e550000-0000-4000-8000-000000000001")
             .prompt(RARE)
             .reply("There is none.");

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 use std::{env, fs};
 
-use testkit::corpus::{self, Shape};
+use testkit::corpus::{self, CorpusShape};
 
 use crate::process;
 
@@ -35,7 +35,8 @@ pub fn corpus() -> (PathBuf, Written) {
     let mut seconds = None;
     let home = kept(&format!("corpus-{SEED}-{megabytes}"), |home| {
         let (start, cpu) = (Instant::now(), process::cpu_seconds());
-        corpus::write(home, &Shape::of_bytes(SEED, megabytes * MEGABYTE)).expect("the build directory can be written");
+        corpus::write(home, &CorpusShape::with_bytes(SEED, megabytes * MEGABYTE))
+            .expect("the build directory can be written");
         let took = process::cpu_seconds().zip(cpu).map(|(after, before)| after - before);
         seconds = Some(took.unwrap_or_else(|| start.elapsed().as_secs_f64()));
     });
@@ -75,7 +76,7 @@ pub fn cache() -> PathBuf {
 fn fingerprint() -> u64 {
     let home = cache().join("corpus-fingerprint");
     _ = fs::remove_dir_all(&home);
-    corpus::write(&home, &Shape::of_bytes(SEED, MEGABYTE)).expect("the build directory can be written");
+    corpus::write(&home, &CorpusShape::with_bytes(SEED, MEGABYTE)).expect("the build directory can be written");
     let mut files = Vec::new();
     files_below(&home, &mut files);
     let bytes = files.iter().flat_map(|path| fs::read(path).unwrap_or_default());

@@ -153,7 +153,7 @@ fn sort_of_object(value: &Value, sort: &'static str) -> &'static str {
         "text" if sort == "other" => "prompts and replies",
         "message" if role == Some("user") || role == Some("assistant") => "prompts and replies",
         "exec_command_end" | "patch_apply_end" | "item_completed" | "user_message" | "agent_message"
-        | "agent_reasoning" | "task_complete" | "progress" => "told again",
+        | "agent_reasoning" | "task_complete" | "progress" => "repeated",
         _ if sort == "other" && role == Some("user") => "prompts and replies",
         _ => sort,
     }
@@ -162,7 +162,7 @@ fn sort_of_object(value: &Value, sort: &'static str) -> &'static str {
 /// What a field is, whatever stands around it.
 fn sort_of_field(key: &str, sort: &'static str) -> &'static str {
     match key {
-        "toolUseResult" | "rawOutput" => "told again",
+        "toolUseResult" | "rawOutput" => "repeated",
         "signature" | "encrypted_content" => "signatures",
         "id" | "uuid" | "tool_use_id" | "call_id" | "type" | "role" | "model" => "other",
         _ => sort,
@@ -229,7 +229,7 @@ fn table(agent: Agent, columns: &[(&str, Measure)]) {
     });
     for sort in [
         "tool output",
-        "told again",
+        "repeated",
         "tool input",
         "thinking",
         "signatures",

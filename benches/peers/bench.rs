@@ -9,7 +9,7 @@ use std::{env, fs};
 use crate::figures::{Contest, Measured, Way};
 use crate::seeded::{self, MEGABYTE, SEED, cache, files_below, kept};
 use crate::watch::Watch;
-use testkit::corpus::{self, Shape};
+use testkit::corpus::{self, CorpusShape};
 
 pub struct Bench {
     pub watch: Watch,
@@ -130,7 +130,7 @@ impl Bench {
     /// The seeded corpus of so many megabytes.
     pub fn corpus(&self, megabytes: u64) -> PathBuf {
         kept(&format!("corpus-{SEED}-{megabytes}"), |home| {
-            corpus::write(home, &Shape::of_bytes(SEED, megabytes * MEGABYTE))
+            corpus::write(home, &CorpusShape::with_bytes(SEED, megabytes * MEGABYTE))
                 .expect("the build directory can be written");
         })
     }

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use jiff::ToSpan;
 use jiff::civil::{Date, date};
-use testkit::corpus::{self, Shape};
+use testkit::corpus::{self, CorpusShape};
 
 use crate::bench::{Bench, Entrant, fresh, size_below};
 use crate::figures::{Contest, Job};
@@ -20,13 +20,13 @@ pub fn job(bench: &mut Bench) -> Job {
     let megabytes = bench.size(200, 8);
     let month = squeezed(
         &format!("prepare-month-{megabytes}"),
-        &Shape::of_bytes(SEED, megabytes * MEGABYTE),
+        &CorpusShape::with_bytes(SEED, megabytes * MEGABYTE),
         30,
     );
     let files = bench.size(700, 70);
-    let day = Shape {
+    let day = CorpusShape {
         files: usize::try_from(files).expect("a number of files"),
-        ..Shape::of_bytes(SEED, bench.size(60, 6) * MEGABYTE)
+        ..CorpusShape::with_bytes(SEED, bench.size(60, 6) * MEGABYTE)
     };
     let day = squeezed(&format!("prepare-day-{files}"), &day, 1);
     let contests = vec![
@@ -79,7 +79,7 @@ fn compare(bench: &mut Bench, name: &str, what: &str, home: &Path, date: Date) -
 }
 
 /// A corpus whose sessions lie within so many days.
-fn squeezed(name: &str, shape: &Shape, days: i64) -> PathBuf {
+fn squeezed(name: &str, shape: &CorpusShape, days: i64) -> PathBuf {
     kept(name, |home| {
         corpus::write(home, shape).expect("the build directory can be written");
         let mut files = Vec::new();

@@ -1,6 +1,6 @@
-//! Writes made-up days to disk, for comparisons with other programs: `days DIR FIRST COUNT none|all`.
+//! Writes synthetic days to disk, for comparisons with other programs: `days DIR FIRST COUNT none|all`.
 //!
-//! Each day is a directory named by its seed, with `claude/`, `codex/` and a `day.json` that says which day it is.
+//! Each day is a directory named by its seed, with `claude/`, `codex/` and a `day.json` that contains the date and the zone.
 
 use std::fs;
 use std::io;

@@ -1,8 +1,8 @@
-//! Days of two agents, made up from a seed: sessions with subagents, companions, torn lines, and midnights crossed in
-//! zones whose days have 23, 24 and 25 hours.
+//! Generates days of two agents from a seed: sessions with subagents, companions and torn lines that cross midnight, in time zones
+//! whose days have 23, 24 and 25 hours.
 //!
-//! Same seed, same bytes. No clock, no disk. [`Traps::None`] plants only what every reader of the seeds' rules reads alike;
-//! [`Traps::All`] plants what readers err on as well: records in the user's name that are not the user's, echoes, forks.
+//! The same seed gives the same bytes; no clock or disk is used. With [`Traps::None`], all correct readers agree on the day. With
+//! [`Traps::All`], it also contains what readers often get wrong: records in the user's name that the user did not write, echoes, forks.
 
 mod claude;
 mod codex;
@@ -10,9 +10,9 @@ mod codex;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
-use crate::truth::Dice;
+use crate::truth::SeededRandom;
 
-/// How much is planted on which readers differ.
+/// Whether a day contains what readers often get wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Traps {
     /// Nothing.
@@ -21,20 +21,20 @@ pub enum Traps {
     All,
 }
 
-/// A day that was made up.
+/// A generated day.
 #[derive(Clone, Debug)]
-pub struct MadeDay {
+pub struct GeneratedDay {
     /// The local date.
     pub date: &'static str,
     /// The zone's IANA name.
     pub timezone: &'static str,
-    /// When the day begins and ends.
+    /// The start and the end of the day.
     pub bounds: (Timestamp, Timestamp),
-    /// Path under the home that holds `claude/` and `codex/`, and bytes.
+    /// The files below `claude/` and `codex/`: relative path and content.
     pub files: Vec<(String, Vec<u8>)>,
 }
 
-/// Zones, dates, and when they begin and end: days of 23, 24 and 25 hours and of half-hours.
+/// Zone, date, start and end. The days have 23, 24 or 25 hours, or start at half past.
 const DAYS: [(&str, &str, &str, &str); 10] = [
     ("UTC", "2026-05-12", "2026-05-12T00:00:00Z", "2026-05-13T00:00:00Z"),
     (
@@ -109,60 +109,60 @@ const WORDS: [&str; 24] = [
     "日付", "release", "branch", "merge", "error", "timeout", "socket", "table", "render", "widget", "café", "🦀",
 ];
 
-/// Makes up the day of a seed.
-pub fn day(seed: u64, traps: Traps) -> MadeDay {
-    let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9).wrapping_add(7));
-    let (timezone, date, start, end) = dice.pick(&DAYS);
+/// Generates the day of a seed.
+pub fn day(seed: u64, traps: Traps) -> GeneratedDay {
+    let mut random = SeededRandom(seed.wrapping_mul(0x9e37_79b9).wrapping_add(7));
+    let (timezone, date, start, end) = random.pick(&DAYS);
     let time = |text: &str| text.parse::<Timestamp>().expect("a time of the table");
-    let mut world = World {
-        dice,
+    let mut state = DayState {
+        random,
         traps,
         bounds: (time(start), time(end)),
         files: Vec::new(),
         count: 0,
         companions: Vec::new(),
     };
-    for _ in 0..world.dice.between(0, 4) {
-        claude::session(&mut world);
+    for _ in 0..state.random.between(0, 4) {
+        claude::session(&mut state);
     }
-    for _ in 0..world.dice.between(0, 4) {
-        codex::session(&mut world);
+    for _ in 0..state.random.between(0, 4) {
+        codex::session(&mut state);
     }
-    for thread in std::mem::take(&mut world.companions) {
-        codex::companion(&mut world, &thread);
+    for thread in std::mem::take(&mut state.companions) {
+        codex::companion(&mut state, &thread);
     }
-    MadeDay {
+    GeneratedDay {
         date,
         timezone,
-        bounds: world.bounds,
-        files: world.files,
+        bounds: state.bounds,
+        files: state.files,
     }
 }
 
-/// What sessions share.
-struct World {
-    dice: Dice,
+/// The state that sessions share.
+struct DayState {
+    random: SeededRandom,
     traps: Traps,
     bounds: (Timestamp, Timestamp),
     files: Vec<(String, Vec<u8>)>,
     count: u64,
-    /// Codex threads that a Claude session started and that are yet to be written.
+    /// Codex threads that a Claude session started and that are not written yet.
     companions: Vec<String>,
 }
 
-impl World {
-    /// True once in so many times.
+impl DayState {
+    /// Returns true once in `times`.
     fn one_in(&mut self, times: u64) -> bool {
-        self.dice.between(1, times) == 1
+        self.random.between(1, times) == 1
     }
 
-    /// The same for what readers err on.
+    /// Returns true once in `times` if traps are enabled.
     fn trap(&mut self, times: u64) -> bool {
         self.traps == Traps::All && self.one_in(times)
     }
 
     fn uuid(&mut self) -> String {
-        let (a, b) = (self.dice.roll(), self.dice.roll());
+        let (a, b) = (self.random.next_u64(), self.random.next_u64());
         self.count += 1;
         format!(
             "{:08x}-{:04x}-7{:03x}-8{:03x}-{:012x}",
@@ -174,36 +174,36 @@ impl World {
         )
     }
 
-    /// An id as agents give it to their subagents.
+    /// Returns a subagent id.
     fn agent_id(&mut self) -> String {
-        format!("a{:016x}", self.dice.roll())
+        format!("a{:016x}", self.random.next_u64())
     }
 
     fn words(&mut self) -> String {
-        let count = self.dice.between(2, 9);
-        let mut words: Vec<&str> = (0..count).map(|_| self.dice.pick(&WORDS)).collect();
-        // No two prompts are the same: equal words would be an echo.
+        let count = self.random.between(2, 9);
+        let mut words: Vec<&str> = (0..count).map(|_| self.random.pick(&WORDS)).collect();
+        // Every prompt is unique, because readers treat an equal text as an echo.
         self.count += 1;
         let number = self.count.to_string();
         words.push(&number);
         words.join(" ")
     }
 
-    /// When a session begins: mostly near the day, often near one of its midnights.
+    /// Picks the start of a session: usually near the day, often near one of its midnights.
     fn start(&mut self) -> Timestamp {
         let (start, end) = self.bounds;
-        let edge = if self.dice.coin() { start } else { end };
-        let shift = match self.dice.below(4) {
+        let edge = if self.random.flip() { start } else { end };
+        let shift = match self.random.below(4) {
             0 => SignedDuration::from_secs(-1),
-            1 => SignedDuration::from_secs(self.dice.between(0, 1800) as i64 - 900),
+            1 => SignedDuration::from_secs(self.random.between(0, 1800) as i64 - 900),
             2 => SignedDuration::ZERO,
-            _ => SignedDuration::from_secs(self.dice.between(0, 172_800) as i64 - 86_400),
+            _ => SignedDuration::from_secs(self.random.between(0, 172_800) as i64 - 86_400),
         };
         edge + shift
     }
 }
 
-/// A log being written.
+/// A log under construction.
 struct LogText {
     at: Timestamp,
     lines: Vec<String>,
@@ -214,21 +214,21 @@ impl LogText {
         Self { at, lines: Vec::new() }
     }
 
-    /// The next time: seconds later, sometimes hours.
-    fn tick(&mut self, world: &mut World) -> String {
-        let seconds = match world.dice.below(12) {
-            0 => world.dice.between(600, 20_000),
+    /// Advances the time by seconds, sometimes by hours, and returns it.
+    fn tick(&mut self, state: &mut DayState) -> String {
+        let seconds = match state.random.below(12) {
+            0 => state.random.between(600, 20_000),
             1 => 0,
-            _ => world.dice.between(0, 90),
+            _ => state.random.between(0, 90),
         };
-        let millis = world.dice.between(0, 999);
+        let millis = state.random.between(0, 999);
         self.at += SignedDuration::from_millis((seconds * 1000 + millis) as i64);
-        self.told(world)
+        self.current_time(state)
     }
 
-    /// The time as agents write it.
-    fn told(&self, world: &mut World) -> String {
-        match world.dice.below(20) {
+    /// Returns the time in the format of the logs.
+    fn current_time(&self, state: &mut DayState) -> String {
+        match state.random.below(20) {
             0 => format!("{:.0}", self.at),
             1 => format!("{:.6}", self.at).replace('Z', "+00:00"),
             _ => format!("{:.3}", self.at),
@@ -239,14 +239,14 @@ impl LogText {
         self.lines.push(record.to_string());
     }
 
-    /// Half a record, as a crash leaves it.
+    /// Appends half a record, as a crash leaves it.
     fn torn(&mut self) {
         self.lines.push(r#"{"type":"assistant","timest"#.to_owned());
     }
 
-    fn bytes(&self, world: &mut World) -> Vec<u8> {
+    fn bytes(&self, state: &mut DayState) -> Vec<u8> {
         let mut text = self.lines.join("\n");
-        if !world.one_in(6) {
+        if !state.one_in(6) {
             text.push('\n');
         }
         text.into_bytes()

@@ -1,7 +1,7 @@
-//! A disk that fails on demand, for the real binary: `faults/faults.c`, compiled when a test first needs it and loaded
-//! before libc. Linux only; a C compiler is there, since SQLite is compiled in.
+//! Injects disk faults into the real binary: `faults/faults.c` is compiled when a test first needs it and preloaded before libc.
+//! Linux only. A C compiler is available, because building SQLite needs one.
 //!
-//! It knows files and processes, nothing of the store. No process outlives its limit, and only our own is ended.
+//! This module knows files and processes but not the store. Every process has a time limit, and only our own processes are killed.
 
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -18,24 +18,24 @@ pub struct Faults {
     library: PathBuf,
 }
 
-/// What goes wrong. Calls are those that change something below the watched directory, counted from 1.
+/// The fault to inject. Calls that change something below the watched directory are counted from 1.
 #[derive(Debug, Clone)]
 pub enum Fault {
-    /// Nothing: calls are only counted and told.
+    /// No fault: calls are only counted and logged.
     None,
-    /// Killed before this call does anything.
+    /// The process is killed before this call.
     AbortAt(u64),
-    /// Gets a signal before this call, which is then done.
+    /// The process receives a signal before this call, which then continues.
     SignalAt { signal: i32, at: u64 },
-    /// Killed after this call did half of its bytes.
+    /// The process is killed after this call wrote half of its bytes.
     TornAt(u64),
-    /// Calls from the first to the last fail. A full disk refuses only what needs room.
+    /// Calls `from` to `to` fail. With [`Errno::NoSpace`], only calls that need space fail.
     Fails { with: Errno, from: u64, to: u64 },
-    /// Before the `at`-th read of a file, this happens to it.
-    WhileRead { path: PathBuf, at: u64, happens: Happening },
+    /// A file is changed before its `at`-th read.
+    WhileRead { path: PathBuf, at: u64, event: FileEvent },
 }
 
-/// Why calls fail.
+/// The error of failing calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Errno {
     /// The disk is full.
@@ -44,48 +44,48 @@ pub enum Errno {
     Io,
 }
 
-/// What happens to a file while it is read.
+/// A change of a file while it is read.
 #[derive(Debug, Clone)]
-pub enum Happening {
-    /// It is deleted.
+pub enum FileEvent {
+    /// The file is deleted.
     Unlink,
-    /// It is cut to this many bytes.
+    /// The file is truncated to this many bytes.
     Truncate(u64),
-    /// Another file takes its name.
+    /// Another file is renamed over it.
     Rename(PathBuf),
-    /// It is emptied and written anew with the bytes of another file.
+    /// The file is overwritten with the content of another file.
     Overwrite(PathBuf),
-    /// The bytes of another file are added.
+    /// The content of another file is appended.
     Append(PathBuf),
-    /// A link to another file takes its name.
+    /// The file is replaced by a link to another file.
     Link(PathBuf),
-    /// Reading it fails from now on.
+    /// All further reads fail.
     Broken,
 }
 
-/// One call as the library told it.
+/// One call as the library logged it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Call {
-    /// Its number, where it changes something below the watched directory.
+    /// The number of the call, if it changes something below the watched directory.
     pub number: Option<u64>,
-    /// Such as `pwrite`; `opens` before a file is opened, `opened` after, with where it really lies.
+    /// The name, such as `pwrite`. `opens` is logged before a file is opened, and `opened` after, with its resolved path.
     pub name: String,
-    /// What it is done to.
+    /// The file that the call affects.
     pub path: String,
-    /// Bytes, or `reads` and `writes` for what is opened.
+    /// The number of bytes, or `reads` and `writes` for an opened file.
     pub detail: String,
 }
 
-/// How a process ended.
+/// The result of a process.
 #[derive(Debug)]
 pub struct Ended {
     /// Exit code or signal.
     pub status: ExitStatus,
-    /// All it wrote to stdout.
+    /// Everything it wrote to stdout.
     pub stdout: String,
-    /// All it wrote to stderr.
+    /// Everything it wrote to stderr.
     pub stderr: String,
-    /// It did not end by itself and was killed.
+    /// True if it exceeded its time limit and was killed.
     pub is_late: bool,
 }
 
@@ -109,12 +109,12 @@ impl Faults {
         drop(stdin);
         let status = compiler.wait().expect("the compiler ends");
         assert!(status.success(), "faults.c does not compile");
-        // Whole or not at all: other tests may be using it.
+        // Rename the finished file, because other tests may be loading the library at the same time.
         std::fs::rename(unfinished, &library).expect("a file of ours can be renamed");
         Faults { library }
     }
 
-    /// Lets `fault` meet a command. Calls below `directory` count; all are told in `log`.
+    /// Makes a command run with `fault`. Calls that change something below `directory` are counted, and all calls are written to `log`.
     pub fn arm(&self, command: &mut Command, directory: &Path, fault: &Fault, log: Option<&Path>) {
         command.env("LD_PRELOAD", &self.library).env("FAULTS_DIR", directory);
         if let Some(log) = log {
@@ -131,10 +131,10 @@ impl Faults {
                 .env("FAULTS_ERRNO", with.name())
                 .env("FAULTS_FROM", from.to_string())
                 .env("FAULTS_TO", to.to_string()),
-            Fault::WhileRead { path, at, happens } => command
+            Fault::WhileRead { path, at, event } => command
                 .env("FAULTS_READ_OF", path)
                 .env("FAULTS_READ_AT", at.to_string())
-                .env("FAULTS_READ_DO", happens.told()),
+                .env("FAULTS_READ_DO", event.describe()),
         };
     }
 }
@@ -148,26 +148,26 @@ impl Errno {
     }
 }
 
-impl Happening {
-    fn told(&self) -> String {
+impl FileEvent {
+    fn describe(&self) -> String {
         match self {
-            Happening::Unlink => "unlink".to_owned(),
-            Happening::Truncate(bytes) => format!("truncate:{bytes}"),
-            Happening::Rename(other) => format!("rename:{}", other.display()),
-            Happening::Overwrite(other) => format!("overwrite:{}", other.display()),
-            Happening::Append(other) => format!("append:{}", other.display()),
-            Happening::Link(other) => format!("link:{}", other.display()),
-            Happening::Broken => "EIO".to_owned(),
+            FileEvent::Unlink => "unlink".to_owned(),
+            FileEvent::Truncate(bytes) => format!("truncate:{bytes}"),
+            FileEvent::Rename(other) => format!("rename:{}", other.display()),
+            FileEvent::Overwrite(other) => format!("overwrite:{}", other.display()),
+            FileEvent::Append(other) => format!("append:{}", other.display()),
+            FileEvent::Link(other) => format!("link:{}", other.display()),
+            FileEvent::Broken => "EIO".to_owned(),
         }
     }
 }
 
-/// Reads what the library told.
+/// Reads the log of the library.
 ///
 /// # Panics
-/// If there is no such file: then the library was not loaded.
+/// If the file does not exist, because then the library was not loaded.
 pub fn calls(log: &Path) -> Vec<Call> {
-    let text = std::fs::read(log).expect("the library was loaded and told its calls");
+    let text = std::fs::read(log).expect("the library was loaded and logged its calls");
     let call = |line: &str| {
         let (number, rest) = line.split_once(' ')?;
         let (name, rest) = rest.split_once(' ')?;
@@ -182,16 +182,16 @@ pub fn calls(log: &Path) -> Vec<Call> {
     String::from_utf8_lossy(&text).lines().filter_map(call).collect()
 }
 
-/// A process of ours, which ends with us.
+/// A child process, which is killed when this is dropped.
 #[derive(Debug)]
 pub struct Running {
     child: Child,
     outputs: Receiver<(bool, Vec<u8>)>,
-    told: [Option<Vec<u8>>; 2],
+    received: [Option<Vec<u8>>; 2],
 }
 
 impl Running {
-    /// Starts a command whose output is gathered.
+    /// Starts a command and collects its output.
     ///
     /// # Panics
     /// If it cannot be started.
@@ -210,20 +210,20 @@ impl Running {
         Running {
             child,
             outputs,
-            told: [None, None],
+            received: [None, None],
         }
     }
 
-    /// Kills it if it does not end within `limit`.
+    /// Waits for the process and kills it if it does not end within `limit`.
     pub fn end(mut self, limit: Duration) -> Ended {
         let is_late = !self.ends_within(limit);
         if is_late {
-            // It may have ended just now, which is as good.
+            // Killing fails if the process has just ended, which is fine.
             _ = self.child.kill();
         }
         let status = self.child.wait().expect("a process of ours can be waited for");
-        while self.told.iter().any(Option::is_none) && self.hear(limit) {}
-        let mut texts = std::mem::take(&mut self.told).map(|told| {
+        while self.received.iter().any(Option::is_none) && self.hear(limit) {}
+        let mut texts = std::mem::take(&mut self.received).map(|told| {
             let bytes = told.unwrap_or_default();
             String::from_utf8_lossy(&bytes).into_owned()
         });
@@ -235,10 +235,10 @@ impl Running {
         }
     }
 
-    /// Lets it run for a while. Says whether it ended.
+    /// Waits for up to `limit` and returns whether the process ended.
     pub fn ends_within(&mut self, limit: Duration) -> bool {
-        // Its outputs are closed when it ends; each is told once.
-        while self.told.iter().any(Option::is_none) {
+        // Each stream is received once, when the process closes it.
+        while self.received.iter().any(Option::is_none) {
             if !self.hear(limit) {
                 return false;
             }
@@ -246,15 +246,15 @@ impl Running {
         true
     }
 
-    /// The most memory it had so far; none where the system does not say, or it has ended.
+    /// Returns the peak memory use so far, or `None` if the system does not report it or the process has ended.
     pub fn peak_bytes(&self) -> Option<u64> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).ok()?;
-        let told = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-        let kibibytes: u64 = told.trim().strip_suffix(" kB")?.trim().parse().ok()?;
+        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+        let kibibytes: u64 = peak.trim().strip_suffix(" kB")?.trim().parse().ok()?;
         Some(kibibytes << 10)
     }
 
-    /// Kills it at once, as `kill -9` does.
+    /// Kills the process, as `kill -9` does.
     pub fn kill(&mut self) {
         _ = self.child.kill();
         _ = self.child.wait();
@@ -263,7 +263,7 @@ impl Running {
     fn hear(&mut self, limit: Duration) -> bool {
         match self.outputs.recv_timeout(limit) {
             Ok((is_stderr, bytes)) => {
-                self.told[usize::from(is_stderr)] = Some(bytes);
+                self.received[usize::from(is_stderr)] = Some(bytes);
                 true
             }
             Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => false,
@@ -281,7 +281,7 @@ fn gather(mut source: impl Read + Send + 'static, is_stderr: bool, sender: std::
     thread::spawn(move || {
         let mut bytes = Vec::new();
         _ = source.read_to_end(&mut bytes);
-        // Nobody listens any more when a test has failed already.
+        // The receiver is gone if the test has already failed.
         _ = sender.send((is_stderr, bytes));
     });
 }
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_that_does_not_end_is_ended() {
+    fn a_process_that_exceeds_its_limit_is_killed() {
         let ended = Running::start(&mut shell("echo hi; exec sleep 1000")).end(Duration::from_millis(50));
         assert!(ended.is_late && !ended.status.success());
         let ended = Running::start(&mut shell("echo hi; echo ho >&2; exit 3")).end(LIMIT);

@@ -1,7 +1,7 @@
-//! The golden record: what every verb prints and writes, as files of a directory, and what differs between two such directories.
+//! The golden record: what every verb prints and writes, as files in a directory, and a comparison of two records.
 //!
-//! A record is made over homes whose clock, zone, key and paths are fixed (see [`crate::home`]), so that two records of one binary are equal. A
-//! record of real logs holds their text, which is why it is never written into the repository.
+//! Homes have a fixed clock, zone, key and paths (see [`crate::home`]), so two records of one binary are equal. A record of real logs
+//! contains their text, which is why it must never be written into the repository.
 
 mod compare;
 mod json;
@@ -12,7 +12,7 @@ pub use self::compare::{Comparison, Difference, DifferenceKind, compare};
 pub use self::normalise::NORMALISATIONS;
 pub use self::record::{RecordError, RecordOptions, RecordSummary, record};
 
-/// Endings of the files of one invocation.
+/// Extensions of the files of one invocation.
 const COMMAND: &str = "cmd";
 const STDOUT: &str = "out";
 const STDERR: &str = "err";

@@ -1,8 +1,8 @@
-//! A home directory with logs and a memory made from them, for runs of the real binary that have to be the same every time.
+//! A home directory with logs and a memory, for reproducible runs of the real binary.
 //!
-//! Time, zone, user, machine, masking key and the programs on the search path are fixed. Everything is below one base directory: the home
-//! itself, a sealed copy of it, temporary files and programs. After each run [`FixtureHome::reset`] makes the home equal to the sealed copy again,
-//! so that no run sees what another one changed.
+//! Time, zone, user, machine, masking key and the programs on the search path are fixed. One base directory contains the home, a sealed
+//! copy of it, temporary files and programs. After each run, [`FixtureHome::reset`] restores the home from the sealed copy, so that
+//! no run sees the changes of another one.
 
 mod files;
 mod logs;
@@ -16,37 +16,37 @@ use std::process::{Command, Stdio};
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::corpus::{self, Shape};
+use crate::corpus::{self, CorpusShape};
 use crate::verbs::{Invocation, PREPARATION, filled, split};
 
 pub use self::files::{ChangeKind, FileChange};
 pub use self::placeholders::Placeholders;
 pub use self::run::PlainRun;
 
-/// Which logs a home holds.
+/// The logs of a home.
 #[derive(Clone, Copy, Debug)]
 pub enum LogSource<'s> {
-    /// Made up from a seed, with one hostile session and those of the demo.
+    /// Synthetic logs from a seed, one hostile session, and the logs of the demo.
     MadeUp,
-    /// Those that `boswell demo` writes.
+    /// The logs that `boswell demo` writes.
     Demo,
-    /// Real logs in this directory; of Claude Code's and Codex' every `step`th one.
+    /// Real logs in this directory. Only every `step`th log of Claude Code and Codex is used.
     Corpus { directory: &'s Path, step: usize },
 }
 
-/// The clock while the demo writes its logs, which it dates the day before.
+/// The clock while the demo writes its logs, which are dated one day earlier.
 const DEMO_NOW: &str = "2026-04-02T09:00:00Z";
 /// The clock is set to this long after the newest record of the logs.
 const AFTER_THE_LAST_LOG: SignedDuration = SignedDuration::from_hours(24);
 const SEED: u64 = 1;
 const MADE_UP_BYTES: u64 = 1_000_000;
 
-/// Raw text would be evicted by age, because logs of a corpus are years apart.
+/// Disables eviction by age, because the logs of a corpus span years.
 const CONFIG: &str =
     "[session_memory.retention]\nraw_max_age_days = \"never\"\n\n[store]\nmachine = \"desk\"\nuser = \"ada\"\n";
 const MASK_KEY: [u8; 32] = *b"a fixed key: fingerprints repeat";
 
-/// Replacements for system programs that would change the machine, or that may be missing.
+/// Replacements for system programs that would change the machine or may be missing.
 const STAND_INS: &[(&str, &str)] = &[
     ("systemctl", "#!/bin/sh\nexit 0\n"),
     ("loginctl", "#!/bin/sh\nexit 0\n"),
@@ -56,7 +56,7 @@ const STAND_INS: &[(&str, &str)] = &[
     ),
     ("launchctl", "#!/bin/sh\nexit 0\n"),
 ];
-/// Programs of the system that a run may use as they are.
+/// System programs that a run may use.
 const PROGRAMS: &[&str] = &["cat", "false", "git", "sh", "true"];
 
 /// A home that is prepared and sealed.
@@ -71,7 +71,7 @@ pub struct FixtureHome {
     placeholders: Placeholders,
 }
 
-/// What one step of the preparation printed.
+/// The output of one preparation step.
 #[derive(Debug)]
 pub struct PreparationRun {
     pub line: &'static str,
@@ -79,7 +79,7 @@ pub struct PreparationRun {
 }
 
 impl FixtureHome {
-    /// Lays out logs below `base`, which must not hold anything yet, and runs [`PREPARATION`] over them.
+    /// Copies logs below `base`, which must be empty, and runs [`PREPARATION`] over them.
     ///
     /// # Errors
     /// If files cannot be written, or the binary cannot be run.
@@ -119,7 +119,7 @@ impl FixtureHome {
         &self.home
     }
 
-    /// Returns the time that every run takes for the present.
+    /// Returns the time that every run sees as the present.
     pub fn now(&self) -> Timestamp {
         self.now
     }
@@ -129,7 +129,7 @@ impl FixtureHome {
         &self.placeholders
     }
 
-    /// Returns the binary without arguments, in this home and with nothing else in its environment.
+    /// Returns a command for the binary with this home and an otherwise empty environment.
     pub fn command(&self) -> Command {
         let mut command = Command::new(&self.binary);
         command.current_dir(&self.home).stdin(Stdio::null()).env_clear();
@@ -137,7 +137,7 @@ impl FixtureHome {
         command.env("TMPDIR", &self.temporary).env("USER", "ada");
         command.env("BOSWELL_NOW", self.now.to_string()).env("TZ", "UTC");
         command.env("BOSWELL_SYSTEM_CONFIG", self.home.join("etc/config.toml"));
-        // Git neither asks for other settings nor leaves this home.
+        // Git must not read settings outside this home.
         command.env("GIT_CONFIG_NOSYSTEM", "1").env("LC_ALL", "C.UTF-8");
         command
     }
@@ -155,7 +155,7 @@ impl FixtureHome {
         files::changes(&self.sealed, &self.home)
     }
 
-    /// Makes the home equal to the sealed copy, and removes temporary files.
+    /// Restores the home from the sealed copy and removes temporary files.
     ///
     /// # Errors
     /// If a file cannot be copied or removed.
@@ -216,7 +216,7 @@ impl FixtureHome {
         match source {
             LogSource::Corpus { directory, step } => return logs::lay_out(directory, step, &self.home),
             LogSource::MadeUp => {
-                corpus::write(&self.home, &Shape::of_bytes(SEED, MADE_UP_BYTES))?;
+                corpus::write(&self.home, &CorpusShape::with_bytes(SEED, MADE_UP_BYTES))?;
                 logs::write_hostile(&self.home)?;
             }
             LogSource::Demo => {}

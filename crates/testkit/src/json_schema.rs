@@ -1,10 +1,10 @@
 //! Validates JSON against the part of JSON Schema (draft 2020-12) that `boswell schema` prints.
 //!
-//! A keyword that is not implemented here is an error and not ignored, so that a schema cannot become wider unnoticed.
+//! A keyword that is not implemented here is an error, because ignoring it would accept values that the schema forbids.
 
 use serde_json::{Map, Value};
 
-/// Keywords that describe and do not constrain.
+/// Keywords that do not constrain values.
 const ANNOTATIONS: [&str; 6] = ["$schema", "$defs", "title", "description", "default", "format"];
 
 /// Returns every difference between a value and a schema, as `path: what is wrong`.
@@ -147,7 +147,7 @@ fn missing<'a>(required: &'a Value, value: &'a Value) -> impl Iterator<Item = &'
     list(required).iter().filter(is_missing)
 }
 
-/// Returns whether both values are there and the first one is less. A limit does not hold for values of another type.
+/// Returns whether both values are present and the first one is less. A limit does not apply to values of another type.
 fn is_less<T: PartialOrd>(first: Option<T>, second: Option<T>) -> bool {
     first.zip(second).is_some_and(|(first, second)| first < second)
 }

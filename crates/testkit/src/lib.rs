@@ -1,7 +1,6 @@
-//! For tests only: made-up logs, homes with a still clock, every verb as a list of lines, a disk that fails on demand, and the
-//! tidy test.
+//! Test support: synthetic logs, homes with a fixed clock, a list of all verbs, disk faults, a PostgreSQL server, the tidy test.
 //!
-//! Nothing here ships. What is made up is made up by us: no real name, path or secret.
+//! Nothing here is shipped. Synthetic data contains no real name, path or secret.
 
 #[cfg(target_os = "linux")]
 pub mod faults;

@@ -1,8 +1,8 @@
-//! Made-up logs, written the way an agent writes them, so that a test reads as a story.
+//! Builders of synthetic logs, so that a test reads like the session it describes.
 //!
-//! Ids and times follow from the session's name and from the number of records before: the same calls give the same
-//! bytes. No clock, no disk. The shapes are those of real logs; the words are ours. What a builder does not know, a test
-//! says with [`ClaudeLog::with`], [`ClaudeLog::record`] or [`ClaudeLog::raw`].
+//! Ids and times derive from the session's name and the number of records, so the same calls give the same bytes. Records have the
+//! format of real logs. A test can add what a builder does not support with [`ClaudeLog::with`], [`ClaudeLog::record`] or
+//! [`ClaudeLog::raw`].
 
 mod claude;
 
@@ -10,10 +10,10 @@ use serde_json::{Value, json};
 
 pub use claude::ClaudeLog;
 
-/// What one API call reports. Becomes the `usage` object of today's Claude Code.
+/// The token usage of one API call. Becomes the `usage` object of current versions of Claude Code.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// Tokens read anew.
+    /// Input tokens that were not cached.
     pub input: u64,
     /// Tokens written by the model.
     pub output: u64,
@@ -41,7 +41,7 @@ impl From<Usage> for Value {
     }
 }
 
-/// FNV-1a: enough to tell two names apart.
+/// The FNV-1a hash, which is good enough to distinguish names.
 fn fnv(text: &str) -> u32 {
     text.bytes().fold(0x811c_9dc5, |hash, byte| {
         (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)

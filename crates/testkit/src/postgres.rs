@@ -4,7 +4,7 @@
 //! A test process starts its own server, unless `BOSWELL_TEST_POSTGRES` names the directory of a running one: a test runner with one process
 //! per test would otherwise start a server per test. The program `with_postgres` of this crate starts one around such a run.
 //!
-//! Where there is no PostgreSQL, tests that need it say so; `BOSWELL_POSTGRES=must` makes that a failure.
+//! If PostgreSQL is not installed, tests that need it are skipped with a message; `BOSWELL_POSTGRES=must` makes them fail.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -15,15 +15,15 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::SystemTime;
 
-/// Where Debian keeps the servers of all versions.
+/// The directory in which Debian installs all versions of the server.
 const DEBIAN: &str = "/usr/lib/postgresql";
 
 /// The environment variable with the directory of a running server.
 pub const RUNNING: &str = "BOSWELL_TEST_POSTGRES";
 
-/// A server refuses to run as root, so that all of this is said by another user where we are root. The first line it says is
-/// where the server is; it ends when nobody holds the other end of its input. Words are sorted by a dictionary there, which
-/// shows where somebody relies on bytes.
+/// The script that controls the server. It runs as another user if we are root, because the server refuses to run as root. Its first
+/// line of output is the directory of the server, and it stops the server when its input is closed. The locale sorts text by
+/// language rules, which reveals code that relies on the order of bytes.
 const SCRIPT: &str = r#"
 dir=$(mktemp -d "${TMPDIR:-/tmp}/boswell-postgres.XXXXXX") || exit 1
 trap 'rm -rf "$dir"' EXIT
@@ -71,7 +71,7 @@ wait $server
 pub struct Postgres {
     programs: PathBuf,
     directory: PathBuf,
-    /// Where it listens for encrypted connections, and by which its socket is named.
+    /// The port for encrypted connections, which is also part of the socket's name.
     port: Option<u16>,
     /// The shell that controls the server, and its output. `None` if another process started the server.
     child: Option<Mutex<(Child, BufReader<std::process::ChildStdout>)>>,
@@ -79,7 +79,7 @@ pub struct Postgres {
 }
 
 impl Postgres {
-    /// Returns the server that the tests of this process share, or `None` if there is no PostgreSQL.
+    /// Returns the server that the tests of this process share, or `None` if PostgreSQL is not installed.
     pub fn shared() -> Option<&'static Self> {
         static SHARED: OnceLock<Option<Postgres>> = OnceLock::new();
         let start = || Self::running().or_else(Self::start);
@@ -103,21 +103,18 @@ impl Postgres {
         &self.directory
     }
 
-    /// Starts a server of one's own, which may be stopped.
+    /// Starts a separate server, which the caller may stop.
     pub fn start() -> Option<Self> {
         Self::start_at(None)
     }
 
-    /// Starts one that also encrypts, with a certificate for `localhost`.
+    /// Starts a separate server with TLS and a certificate for `localhost`.
     pub fn start_encrypted() -> Option<Self> {
         let free = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
         Self::start_at(Some(free.expect("a port is free").port()))
     }
 
-    #[allow(
-        clippy::print_stderr,
-        reason = "whoever runs the tests has to know what was not tested"
-    )]
+    #[allow(clippy::print_stderr, reason = "skipped tests must be visible")]
     fn start_at(port: Option<u16>) -> Option<Self> {
         let Some(programs) = programs() else {
             let must = std::env::var_os("BOSWELL_POSTGRES").is_some();
@@ -142,14 +139,14 @@ impl Postgres {
             .stdout(Stdio::piped())
             .spawn();
         let mut child = child.expect("a shell can be started");
-        let mut told = BufReader::new(child.stdout.take().expect("it was asked for"));
-        let directory = line(&mut told);
+        let mut output = BufReader::new(child.stdout.take().expect("it was asked for"));
+        let directory = line(&mut output);
         assert!(!directory.is_empty(), "PostgreSQL did not start");
         Some(Self {
             programs,
             directory: directory.into(),
             port,
-            child: Some(Mutex::new((child, told))),
+            child: Some(Mutex::new((child, output))),
             databases: AtomicU32::new(0),
         })
     }
@@ -172,8 +169,7 @@ impl Postgres {
         format!("postgres://postgres@{host}{port}/{database}")
     }
 
-    /// The URL of a database at a host name, encrypted, with the signatures of one of the server's authorities believed: `ca`, or
-    /// `other`, which signed nothing.
+    /// Returns the URL of a database with TLS. The client trusts `authority`: `ca` signed the server's certificate, `other` signed nothing.
     pub fn encrypted_url(&self, host: &str, authority: &str, database: &str) -> String {
         let port = self.port.expect("the server was started so that it encrypts");
         let file = self.directory.join(format!("{authority}.pem"));
@@ -183,13 +179,13 @@ impl Postgres {
         )
     }
 
-    /// What the server wrote down so far.
+    /// Returns the server's log.
     pub fn log(&self) -> String {
         let log = fs::read(self.directory.join("log")).expect("the server writes a log");
         String::from_utf8_lossy(&log).into_owned()
     }
 
-    /// Runs some statements and gives what they answer, a line for each row.
+    /// Runs SQL statements and returns their result, one line per row.
     pub fn run(&self, sql: &str) -> String {
         self.run_in("postgres", sql)
     }
@@ -215,24 +211,24 @@ impl Postgres {
         use std::io::Write as _;
         let child = self.child.as_ref().expect("only a server of this process is restarted");
         let mut child = child.lock().unwrap_or_else(PoisonError::into_inner);
-        let (child, told) = &mut *child;
+        let (child, output) = &mut *child;
         let mut say = |word: &str| {
             let stdin = child.stdin.as_mut().expect("it was asked for");
             stdin.write_all(word.as_bytes()).expect("the server's shell listens");
-            line(told)
+            line(output)
         };
         say("stop\n");
         say("start\n");
     }
 }
 
-fn line(told: &mut impl BufRead) -> String {
+fn line(output: &mut impl BufRead) -> String {
     let mut line = String::new();
-    _ = told.read_line(&mut line);
+    _ = output.read_line(&mut line);
     line.trim_end().to_owned()
 }
 
-/// Where the programs of the newest server are.
+/// Returns the directory with the programs of the newest version.
 fn programs() -> Option<PathBuf> {
     let on_path = std::env::var_os("PATH").unwrap_or_default();
     let needed = ["postgres", "initdb", "pg_isready", "psql"];
@@ -249,7 +245,7 @@ fn programs() -> Option<PathBuf> {
     on_path.or_else(|| versions.pop())
 }
 
-/// As whom a server runs that must not run as root; none where we are not.
+/// Returns the user that runs the server if we are root.
 fn user() -> Option<&'static str> {
     let is_root = fs::metadata("/proc/self").is_ok_and(|metadata| is_of_root(&metadata));
     let passwd = fs::read_to_string(Path::new("/etc/passwd")).unwrap_or_default();

@@ -1,29 +1,28 @@
-//! The tidy test: the rules of this house that a compiler does not know.
+//! The tidy test: rules of this repository that the compiler cannot check.
 //!
-//! [`check`] reads a checkout and returns one [`Complaint`] per broken rule and line. It knows
-//! files and their text, nothing else: no cargo, no git, no network. The rules look at Rust
-//! through a small scanner (`tidy/rust.rs`) and not through a parser, so that a file which does not
-//! compile yet is judged as well. Each rule has a test that shows it firing.
+//! [`check`] reads a checkout and returns one [`Complaint`] per broken rule and line. It reads files and nothing else: no cargo, no
+//! git, no network. The rules use a small scanner (`tidy/rust.rs`) instead of a parser, so that files which do not compile are
+//! checked too. Each rule has a test in which it complains.
 
 mod code;
 mod graph;
-mod house;
+mod repository;
 pub(crate) mod rust;
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 
-/// One broken rule at one place.
+/// A broken rule and where it is broken.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Complaint {
     /// The file, relative to the root of the checkout.
     pub path: String,
-    /// The 1-based line; 1 where the whole file is meant.
+    /// The 1-based line. 1 if the whole file is meant.
     pub line: usize,
     /// The rule's short name.
     pub rule: &'static str,
-    /// What is wrong, and what to do instead.
+    /// What is wrong and what to do instead.
     pub message: String,
 }
 
@@ -33,7 +32,7 @@ impl fmt::Display for Complaint {
     }
 }
 
-/// The text files of a checkout by their relative path, with `/` between the parts.
+/// The files of a checkout by their relative path, which is separated by `/`.
 #[derive(Debug, Default)]
 pub(crate) struct Tree {
     files: BTreeMap<String, String>,
@@ -52,7 +51,7 @@ fn check_tree(tree: &Tree, known: &[graph::KnownEdge]) -> Vec<Complaint> {
     let mut complaints = Vec::new();
     let sources = tree.sources();
     code::check(&sources, &mut complaints);
-    house::check(tree, &sources, &mut complaints);
+    repository::check(tree, &sources, &mut complaints);
     graph::check(&sources, known, &mut complaints);
     complaints.sort();
     complaints
@@ -68,7 +67,7 @@ fn complain(out: &mut Vec<Complaint>, path: &str, line: usize, rule: &'static st
 }
 
 impl Tree {
-    /// Makes a tree from paths and texts.
+    /// Builds a tree from paths and texts.
     #[cfg(test)]
     pub(crate) fn of(files: &[(&str, &str)]) -> Tree {
         let files = files
@@ -78,7 +77,7 @@ impl Tree {
         Tree { files }
     }
 
-    /// Reads every file below `root` that could be tracked. Links are not followed.
+    /// Reads every file below `root` that git could track. Links are not followed.
     pub(crate) fn read(root: &Path) -> Tree {
         let mut tree = Tree::default();
         tree.walk(root, "");
@@ -92,11 +91,11 @@ impl Tree {
             let kind = entry.file_type().expect("a listed entry has a type");
             let name = entry.file_name().to_string_lossy().into_owned();
             let path = format!("{prefix}{name}");
-            if kind.is_dir() && !is_made_by_tools(&path) {
+            if kind.is_dir() && !is_ignored_directory(&path) {
                 self.walk(&entry.path(), &format!("{path}/"));
             } else if kind.is_file() && path != ".git" {
-                // In a linked worktree `.git` is a file that names a path of this machine.
-                // Another process may take a file away between listing and reading.
+                // `.git` is skipped because it is a file with a local path if this is a linked worktree.
+                // Another process may delete a file between listing and reading.
                 if let Ok(bytes) = std::fs::read(entry.path()) {
                     let text = String::from_utf8_lossy(&bytes).into_owned();
                     self.files.insert(path, text);
@@ -117,8 +116,8 @@ impl Tree {
     }
 }
 
-/// Folders which `.gitignore` names: nobody writes there by hand.
-fn is_made_by_tools(path: &str) -> bool {
+/// Whether `.gitignore` lists a directory.
+fn is_ignored_directory(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     name == ".git"
         || name.starts_with("target")
@@ -143,9 +142,9 @@ mod tests {
     #[test]
     fn folders_made_by_tools_are_not_walked() {
         for path in [".git", "target", "target-x", "crates/a/target", "fuzzing/artifacts"] {
-            assert!(is_made_by_tools(path), "{path}");
+            assert!(is_ignored_directory(path), "{path}");
         }
-        assert!(!is_made_by_tools("crates/a/src"));
+        assert!(!is_ignored_directory("crates/a/src"));
     }
 
     #[test]

@@ -1,8 +1,7 @@
-//! Logs whose token counts are known before anybody reads them.
+//! Generates logs whose token counts are known.
 //!
-//! [`claude`] writes session files full of the traps that make readers count wrong, and keeps the books while it writes:
-//! [`Truth`] is what was planted, not what was read back. Same seed, same bytes. No clock, no disk, no other generator.
-//! The rules are those of `docs/tokens.md`; where a real log leaves two readings open, nothing is planted.
+//! The logs contain traps that make readers count wrong. [`Truth`] is computed while they are written, not by reading them back. The
+//! same seed gives the same bytes. The rules are those of `docs/tokens.md`; if a form is ambiguous in real logs, it is not generated.
 
 mod claude;
 mod codex;
@@ -17,51 +16,51 @@ pub use claude::claude;
 pub use codex::codex;
 pub use grok::grok;
 
-/// Files and what they add up to.
+/// Generated files and their expected counts.
 #[derive(Clone, Debug, Default)]
 pub struct Corpus {
-    /// Path under the agent's home, and bytes; an original stands before its forks.
+    /// Path relative to the agent's root, and content. An original precedes its forks.
     pub files: Vec<(String, Vec<u8>)>,
-    /// Small files beside the logs that say what kind of session it is: path and bytes.
+    /// Small files beside the logs that state the kind of a session: path and content.
     pub companions: Vec<(String, Vec<u8>)>,
-    /// What was planted.
+    /// The expected counts.
     pub truth: Truth,
 }
 
-/// Tokens per model; `None` where the log names no model.
+/// Tokens per model. The key is `None` if the log names no model.
 pub type Totals = BTreeMap<Option<String>, Tokens>;
 
-/// The books.
+/// The expected counts of a corpus.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Truth {
-    /// Every call once.
+    /// All calls, each counted once.
     pub all: Totals,
-    /// Every call once, in the session that made it: adds up to `all`.
+    /// All calls by the session that made them. Adds up to `all`.
     pub sessions: BTreeMap<String, Totals>,
-    /// Each session (its log and its subagents) as if there were no other: forks hold what they copied.
+    /// Each session, with its subagents, counted on its own, so that forks include what they copied.
     pub alone: BTreeMap<String, Totals>,
-    /// Each file as if there were no other.
+    /// Each file counted on its own.
     pub files: BTreeMap<String, Totals>,
-    /// Every call once, by day (UTC) of the row that counts.
+    /// All calls by the UTC day of the record that counts.
     pub days: BTreeMap<String, Tokens>,
-    /// How often each trap was planted.
+    /// How often each trap occurs.
     pub traps: BTreeMap<&'static str, u64>,
 }
 
-/// Sums over calls.
+/// Token sums over calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tokens {
     /// API calls.
     pub calls: u64,
-    /// Of these, calls at `speed: "fast"`.
+    /// Number of these with `speed: "fast"`.
     pub fast_calls: u64,
-    /// Tokens read anew.
+    /// Input tokens that were not cached.
     pub input: u64,
     /// Tokens written by the model.
     pub output: u64,
     /// Tokens read from the cache.
     pub cache_read: u64,
-    /// Tokens written to the cache for five minutes, and all writes of logs that do not tell.
+    /// Tokens written to the cache for five minutes, and all cache writes without a stated duration.
     pub cache_write_5m: u64,
     /// Tokens written to the cache for one hour.
     pub cache_write_1h: u64,
@@ -79,7 +78,7 @@ impl AddAssign for Tokens {
     }
 }
 
-/// The sum over all models.
+/// Returns the sum over all models.
 pub fn sum(totals: &Totals) -> Tokens {
     totals.values().fold(Tokens::default(), |mut sum, tokens| {
         sum += *tokens;
@@ -89,37 +88,37 @@ pub fn sum(totals: &Totals) -> Tokens {
 
 /// One API call as it must be counted.
 #[derive(Clone, Debug)]
-struct Bill {
+struct CountedCall {
     model: Option<String>,
     tokens: Tokens,
     day: String,
 }
 
 impl Truth {
-    fn in_file(&mut self, path: &str, bill: &Bill) {
-        enter(self.files.entry(path.to_owned()).or_default(), bill);
+    fn in_file(&mut self, path: &str, call: &CountedCall) {
+        enter(self.files.entry(path.to_owned()).or_default(), call);
     }
 
-    fn in_session(&mut self, session: &str, bill: &Bill) {
-        enter(self.alone.entry(session.to_owned()).or_default(), bill);
+    fn in_session(&mut self, session: &str, call: &CountedCall) {
+        enter(self.alone.entry(session.to_owned()).or_default(), call);
     }
 
-    fn once(&mut self, session: &str, bill: &Bill) {
-        enter(&mut self.all, bill);
-        enter(self.sessions.entry(session.to_owned()).or_default(), bill);
-        *self.days.entry(bill.day.clone()).or_default() += bill.tokens;
+    fn once(&mut self, session: &str, call: &CountedCall) {
+        enter(&mut self.all, call);
+        enter(self.sessions.entry(session.to_owned()).or_default(), call);
+        *self.days.entry(call.day.clone()).or_default() += call.tokens;
     }
 }
 
-fn enter(totals: &mut Totals, bill: &Bill) {
-    *totals.entry(bill.model.clone()).or_default() += bill.tokens;
+fn enter(totals: &mut Totals, call: &CountedCall) {
+    *totals.entry(call.model.clone()).or_default() += call.tokens;
 }
 
-/// A seeded source of numbers (splitmix64).
-pub(crate) struct Dice(pub(crate) u64);
+/// A seeded random number generator (splitmix64).
+pub(crate) struct SeededRandom(pub(crate) u64);
 
-impl Dice {
-    pub(crate) fn roll(&mut self) -> u64 {
+impl SeededRandom {
+    pub(crate) fn next_u64(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -127,18 +126,18 @@ impl Dice {
         z ^ (z >> 31)
     }
 
-    /// A number from `low` to `high`, both included.
+    /// Returns a number from `low` to `high`, inclusive.
     pub(crate) fn between(&mut self, low: u64, high: u64) -> u64 {
-        low + self.roll() % (high - low + 1)
+        low + self.next_u64() % (high - low + 1)
     }
 
-    /// A number below `count`.
+    /// Returns a number below `count`.
     pub(crate) fn below(&mut self, count: usize) -> usize {
-        usize::try_from(self.roll() % count as u64).expect("below a usize")
+        usize::try_from(self.next_u64() % count as u64).expect("below a usize")
     }
 
-    pub(crate) fn coin(&mut self) -> bool {
-        self.roll() & 1 == 1
+    pub(crate) fn flip(&mut self) -> bool {
+        self.next_u64() & 1 == 1
     }
 
     pub(crate) fn pick<T: Copy>(&mut self, items: &[T]) -> T {

@@ -1,7 +1,7 @@
-//! Every verb of the binary as lines that can be run: the list that the pseudo-terminal harness and the golden record share.
+//! A list of command lines that covers every verb. The pseudo-terminal tests and the golden record share it.
 //!
-//! A line holds placeholders such as `{claude}` or `{day}`, which [`crate::home::FixtureHome`] fills from the logs it holds, so that the same
-//! line runs over made-up logs, over the demo and over real ones. The list must not know what an answer looks like.
+//! A line contains placeholders such as `{claude}` or `{day}`, which [`crate::home::FixtureHome`] fills from its logs, so that the same
+//! line works for synthetic logs, the demo and real logs. The list does not depend on what a verb prints.
 
 mod table;
 
@@ -12,13 +12,13 @@ pub use self::table::PREPARATION;
 /// What an invocation prints on standard output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Output {
-    /// Text for people, which has to fit the terminal.
+    /// Text for people, which must fit the terminal.
     Text,
     /// JSON: one value, or one per line.
     Json,
-    /// Text for programs and files (scripts, CSV, pages), which keeps its own width.
+    /// Text for programs and files (scripts, CSV, pages), which may be wider than the terminal.
     Data,
-    /// A whole screen that is drawn over.
+    /// A full-screen interface.
     Screen,
 }
 
@@ -33,11 +33,11 @@ pub enum Ending {
     Input(&'static str),
     /// It runs until it is interrupted, which happens once it has printed this text.
     Interrupt { after: &'static str },
-    /// It draws on the whole screen; once this text is there, these keys are pressed. Without a terminal it ends by itself.
+    /// It uses the full screen. These keys are pressed once this text is visible. Without a terminal it ends by itself.
     Keys { after: &'static str, keys: &'static str },
 }
 
-/// One line for the binary.
+/// One command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Invocation {
     /// The arguments, with placeholders; single quotes keep spaces together.
@@ -54,9 +54,9 @@ pub struct Invocation {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExpectedExit {
     Code(u8),
-    /// 0 or 1: whether something is found depends on the logs.
+    /// 0 or 1, because the logs may contain nothing to find.
     Found,
-    /// Any status: the run is interrupted.
+    /// Any status, because the run is interrupted.
     Any,
 }
 
@@ -106,7 +106,7 @@ impl Invocation {
         if self.line.is_empty() {
             return "finder".to_owned();
         }
-        // Programs take a name that begins with `-` for an option.
+        // Programs would parse a file name that starts with `-` as an option.
         let mut name = if self.line.starts_with('-') { "boswell+" } else { "" }.to_owned();
         for c in self.line.chars() {
             match c {
@@ -185,7 +185,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_invocation_has_a_name_of_its_own() {
+    fn every_invocation_has_a_unique_name() {
         let all = invocations();
         let names: BTreeSet<String> = all.iter().map(Invocation::name).collect();
         let mut seen = BTreeSet::new();

@@ -1,5 +1,4 @@
-//! The seeded corpus keeps its promises: the same bytes again, the size that was asked for, and nothing in it that our
-//! readers do not know, but for what was planted.
+//! The seeded corpus is reproducible, has the requested size, and contains nothing unknown to our readers except planted faults.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,7 +7,7 @@ use std::path::{Path, PathBuf};
 use memory::logs::read_log;
 use memory::mask::{MaskKey, Masker, UserRules};
 use memory::sources::{Root, find};
-use testkit::corpus::{self, Shape};
+use testkit::corpus::{self, CorpusShape};
 use transcript::{Agent, SessionEvent};
 
 const MEGABYTE: u64 = 1_000_000;
@@ -23,14 +22,19 @@ fn files(home: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
                 folders.push(path);
             } else {
                 let bytes = fs::read(&path).expect("the corpus can be read");
-                files.insert(path.strip_prefix(home).expect("it lies below").to_owned(), bytes);
+                files.insert(
+                    path.strip_prefix(home)
+                        .expect("the walk starts at this directory")
+                        .to_owned(),
+                    bytes,
+                );
             }
         }
     }
     files
 }
 
-/// All names and bytes in one word.
+/// Returns a hash of all file names and contents.
 fn hash(home: &Path) -> String {
     let mut hasher = blake3::Hasher::new();
     for (path, bytes) in files(home) {
@@ -44,19 +48,19 @@ fn hash(home: &Path) -> String {
 fn a_seed_gives_the_same_bytes_on_every_machine() {
     let write = |seed| {
         let home = tempfile::tempdir().unwrap();
-        corpus::write(home.path(), &Shape::of_bytes(seed, MEGABYTE)).unwrap();
+        corpus::write(home.path(), &CorpusShape::with_bytes(seed, MEGABYTE)).unwrap();
         hash(home.path())
     };
-    // Changes whenever the shape does, and then on purpose.
+    // Update this hash only if the corpus was changed deliberately.
     assert_eq!(write(1), "48ab3c44e1258129");
     assert_ne!(write(2), write(1));
 }
 
 #[test]
-fn files_and_bytes_are_as_many_as_asked_for() {
+fn a_corpus_has_the_requested_files_and_bytes() {
     for (seed, bytes) in [(1, MEGABYTE), (2, 12 * MEGABYTE)] {
         let home = tempfile::tempdir().unwrap();
-        let shape = Shape::of_bytes(seed, bytes);
+        let shape = CorpusShape::with_bytes(seed, bytes);
         let written = corpus::write(home.path(), &shape).unwrap();
         let files = files(home.path());
         let size: usize = files.values().map(Vec::len).sum();
@@ -68,7 +72,7 @@ fn files_and_bytes_are_as_many_as_asked_for() {
 }
 
 #[test]
-fn one_session_is_as_large_as_asked_for() {
+fn one_session_has_the_requested_size() {
     let home = tempfile::tempdir().unwrap();
     let path = corpus::one_session(home.path(), 1, 3 * MEGABYTE).unwrap();
     let size = fs::metadata(&path).unwrap().len();
@@ -81,7 +85,7 @@ fn one_session_is_as_large_as_asked_for() {
 #[test]
 fn every_log_is_read_and_only_torn_lines_are_faults() {
     let home = tempfile::tempdir().unwrap();
-    let written = corpus::write(home.path(), &Shape::of_bytes(3, 20 * MEGABYTE)).unwrap();
+    let written = corpus::write(home.path(), &CorpusShape::with_bytes(3, 20 * MEGABYTE)).unwrap();
     let (mut faults, mut calls) = (0, BTreeMap::new());
     for agent in Agent::ALL {
         let root = Root {
@@ -95,7 +99,7 @@ fn every_log_is_read_and_only_torn_lines_are_faults() {
             let read = read_log(&log.path, Some(agent), None).unwrap();
             let (path, reading) = (log.path.display(), &read.reading);
             assert!(reading.unknown.is_empty(), "{path}: {:?}", reading.unknown);
-            // No human asks a subagent.
+            // A subagent has no prompt of the user.
             let is_subagent = reading.session.as_ref().is_some_and(|session| session.is_subagent);
             assert_eq!(
                 reading.turns.is_empty(),
@@ -103,7 +107,7 @@ fn every_log_is_read_and_only_torn_lines_are_faults() {
                 "{path}: {} turns",
                 reading.turns.len()
             );
-            // A command that still runs when it is looked after has no outcome yet.
+            // A command that is still running when it is polled has no result yet.
             let waits = |event: &SessionEvent| event.success.is_none() && event.tool.as_deref() != Some("write_stdin");
             let unjoined = reading
                 .events
@@ -120,9 +124,9 @@ fn every_log_is_read_and_only_torn_lines_are_faults() {
 }
 
 #[test]
-fn planted_secrets_are_there_and_are_found_by_the_mask() {
+fn planted_secrets_are_found_by_the_mask() {
     let home = tempfile::tempdir().unwrap();
-    let written = corpus::write(home.path(), &Shape::of_bytes(4, 20 * MEGABYTE)).unwrap();
+    let written = corpus::write(home.path(), &CorpusShape::with_bytes(4, 20 * MEGABYTE)).unwrap();
     let masker = Masker::new(&MaskKey::new([7; 32]), &UserRules::default()).unwrap();
     let mut seen = 0;
     for bytes in files(home.path()).values() {
@@ -135,5 +139,5 @@ fn planted_secrets_are_there_and_are_found_by_the_mask() {
             }
         }
     }
-    assert!(seen > 0, "{} secrets were planted", written.secrets.len());
+    assert!(seen > 0, "{} secrets in the corpus", written.secrets.len());
 }

@@ -1,4 +1,4 @@
-//! Keeps `docs/dev/specification.md` true: every test it names exists, and its counts are those of its rows.
+//! Checks `docs/dev/specification.md`: every test that it names exists, and its totals match its rows.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -12,7 +12,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// One requirement: a row of a table whose header begins with `id`.
+/// One requirement: a row of a table whose header starts with `id`.
 struct Requirement<'a> {
     line: usize,
     id: &'a str,
@@ -27,7 +27,7 @@ impl<'a> Requirement<'a> {
         code_spans(self.evidence).filter_map(|span| span.split_once("::"))
     }
 
-    /// Returns what is left of the last cell without the names of tests.
+    /// Returns the last cell without the names of tests.
     fn reason(&self) -> String {
         let mut reason = self.evidence.to_owned();
         for span in code_spans(self.evidence).filter(|span| span.contains("::")) {
@@ -163,7 +163,7 @@ fn wrong_counts(page: &str, requirements: &[Requirement<'_>]) -> Vec<String> {
         match expected.remove(letter) {
             None => wrong.push(format!("line {line}: no rows for: {}", cells[0])),
             Some(counts) if cells[1..] != counts => {
-                wrong.push(format!("line {line}: the rows give: {}", counts.join(" | ")));
+                wrong.push(format!("line {line}: the rows have: {}", counts.join(" | ")));
             }
             Some(_) => {}
         }
@@ -173,7 +173,7 @@ fn wrong_counts(page: &str, requirements: &[Requirement<'_>]) -> Vec<String> {
 }
 
 #[test]
-fn the_map_of_the_specification_is_true() {
+fn the_specification_page_matches_the_tests() {
     let page = fs::read_to_string(root().join(PAGE)).expect("the map of the specification exists");
     let defects = defects(&page, &|file| fs::read_to_string(root().join(file)).ok());
     assert!(defects.is_empty(), "{PAGE}:\n{}\n", defects.join("\n"));
@@ -230,11 +230,11 @@ fn counts_that_differ_from_the_rows_are_reported() {
     for (counts, defect) in [
         (
             "| A (A) | 3 | 2 | 1 | 0 |\n| **total** | 3 | 1 | 1 | 1 |",
-            "line 5: the rows give: 3 | 1 | 1 | 1",
+            "line 5: the rows have: 3 | 1 | 1 | 1",
         ),
         (
             "| A (A) | 3 | 1 | 1 | 1 |\n| **total** | 4 | 2 | 1 | 1 |",
-            "line 6: the rows give: 3 | 1 | 1 | 1",
+            "line 6: the rows have: 3 | 1 | 1 | 1",
         ),
         ("| A (A) | 3 | 1 | 1 | 1 |", "no counts for ``"),
         ("| **total** | 3 | 1 | 1 | 1 |", "no counts for `A`"),

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use testkit::faults::{Call, Ended, Fault, Happening};
+use testkit::faults::{Call, Ended, Fault, FileEvent};
 
 use crate::home::{Home, SESSION, claude_log, difference, each, none, story, takes_all};
 
@@ -26,7 +26,7 @@ fn other_log(prompts: usize) -> String {
     story(SESSION, prompts).jsonl().replace("push number", "pull number")
 }
 
-fn happenings(home: &Home) -> Vec<(&'static str, Happening)> {
+fn happenings(home: &Home) -> Vec<(&'static str, FileEvent)> {
     let file = |name: &str, text: String| -> PathBuf {
         let path = home.beside(name);
         fs::write(&path, text).unwrap();
@@ -37,28 +37,28 @@ fn happenings(home: &Home) -> Vec<(&'static str, Happening)> {
     let first = log.find('\n').unwrap() as u64 + 1;
     let more = story(SESSION, PROMPTS + 9).jsonl()[log.len()..].to_owned();
     vec![
-        ("deleted", Happening::Unlink),
-        ("cut to its first half", Happening::Truncate(middle)),
-        ("cut to its first line", Happening::Truncate(first)),
-        ("emptied", Happening::Truncate(0)),
+        ("deleted", FileEvent::Unlink),
+        ("cut to its first half", FileEvent::Truncate(middle)),
+        ("cut to its first line", FileEvent::Truncate(first)),
+        ("emptied", FileEvent::Truncate(0)),
         (
             "replaced by a longer one",
-            Happening::Rename(file("longer", other_log(PROMPTS + 9))),
+            FileEvent::Rename(file("longer", other_log(PROMPTS + 9))),
         ),
         (
             "replaced by a shorter one",
-            Happening::Rename(file("shorter", other_log(3))),
+            FileEvent::Rename(file("shorter", other_log(3))),
         ),
         (
             "written anew, longer",
-            Happening::Overwrite(file("anew", other_log(PROMPTS + 9))),
+            FileEvent::Overwrite(file("anew", other_log(PROMPTS + 9))),
         ),
         (
             "written anew, shorter",
-            Happening::Overwrite(file("short", other_log(3))),
+            FileEvent::Overwrite(file("short", other_log(3))),
         ),
-        ("appended to", Happening::Append(file("more", more))),
-        ("unreadable", Happening::Broken),
+        ("appended to", FileEvent::Append(file("more", more))),
+        ("unreadable", FileEvent::Broken),
     ]
 }
 
@@ -66,7 +66,7 @@ fn happenings(home: &Home) -> Vec<(&'static str, Happening)> {
 fn meet(home: &Home, what: usize, at: u64) -> Vec<String> {
     let home = home.copy();
     let (what, happens) = happenings(&home).remove(what);
-    let is_gone = matches!(happens, Happening::Unlink | Happening::Truncate(0));
+    let is_gone = matches!(happens, FileEvent::Unlink | FileEvent::Truncate(0));
     let place = format!("{what} before read {at}");
     let mut wrongs = Vec::new();
     let (ended, calls) = read_while(&home, happens, at);
@@ -96,14 +96,14 @@ fn meet(home: &Home, what: usize, at: u64) -> Vec<String> {
     wrongs
 }
 
-fn read_while(home: &Home, happens: Happening, at: u64) -> (Ended, Vec<Call>) {
+fn read_while(home: &Home, happens: FileEvent, at: u64) -> (Ended, Vec<Call>) {
     let path = home.path.join(claude_log(SESSION));
-    home.run_with("sweep", &Fault::WhileRead { path, at, happens })
+    home.run_with("sweep", &Fault::WhileRead { path, at, event })
 }
 
 /// How often the log is read.
 fn reads(home: &Home) -> u64 {
-    let (_, calls) = read_while(&home.copy(), Happening::Unlink, u64::MAX >> 1);
+    let (_, calls) = read_while(&home.copy(), FileEvent::Unlink, u64::MAX >> 1);
     calls.iter().filter(|call| call.name == "reads").count() as u64
 }
 
@@ -161,7 +161,7 @@ fn a_link_that_takes_the_place_of_a_log_while_it_is_read_is_not_followed() {
     let attempts: Vec<u64> = (1..=reads(&home)).collect();
     none(&each(&attempts, |at| {
         let home = home.copy();
-        let (_, calls) = read_while(&home, Happening::Link(private.clone()), *at);
+        let (_, calls) = read_while(&home, FileEvent::Link(private.clone()), *at);
         let mut told = Vec::new();
         if calls
             .iter()

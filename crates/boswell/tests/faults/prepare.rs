@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
-use testkit::faults::{Fault, Happening, Running};
+use testkit::faults::{Fault, FileEvent, Running};
 
 use crate::home::{Home, LIMIT, claude_log, story};
 
@@ -50,7 +50,7 @@ fn a_log_on_a_failing_disk_costs_itself() {
     let fault = Fault::WhileRead {
         path: home.path.join(claude_log(BAD)),
         at: 1,
-        happens: Happening::Broken,
+        event: FileEvent::Broken,
     };
     let (ended, calls) = home.run_with(&prepare(&home), &fault);
     assert!(calls.iter().any(|call| call.name == "happens"), "it was never read");

@@ -8,7 +8,7 @@ use std::io::{BufRead, BufReader, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use testkit::corpus::{self, Shape};
+use testkit::corpus::{self, CorpusShape};
 use testkit::faults::{Ended, Running};
 use testkit::logs::ClaudeLog;
 
@@ -123,7 +123,7 @@ fn a_memory_that_grows_while_all_is_asked_of_it_stays_flat_right_and_inside_its_
     let (sessions, megabytes, rounds) = (told("SOAK_SESSIONS", 60), told("SOAK_MB", 6), told("SOAK_ROUNDS", 4));
     let mut home = Home::on_disk();
     let staged = home.beside("staged");
-    let shape = Shape {
+    let shape = CorpusShape {
         seed: 17,
         bytes: megabytes * 1_000_000,
         files: usize::try_from(sessions * 3 / 2).unwrap(),

@@ -81,7 +81,7 @@ fn assert_made_of_frames(home: &Home) -> usize {
 #[test]
 fn a_digest_made_during_a_sweep_equals_one_made_from_frames() {
     let home = Home::new();
-    let shape = testkit::corpus::Shape {
+    let shape = testkit::corpus::CorpusShape {
         seed: 5,
         bytes: 12_000_000,
         files: 60,

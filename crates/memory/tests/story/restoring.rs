@@ -18,7 +18,7 @@ use super::home::{Home, LOG, UID, WAIT, full_home, prompt};
 /// Creates a home with sessions of all three agents, and sweeps it.
 fn swept_home() -> Home {
     let home = Home::new();
-    corpus::write(&home.path(""), &corpus::Shape::of_bytes(5, 2_000_000)).unwrap();
+    corpus::write(&home.path(""), &corpus::CorpusShape::with_bytes(5, 2_000_000)).unwrap();
     home.sweep();
     home
 }

@@ -63,7 +63,7 @@ fn locate(home: &Home, session_uid: &str) -> TextLocation {
 #[test]
 fn an_evicted_session_of_any_agent_has_the_same_text_from_its_log() {
     let mut memory = Memory::new();
-    corpus::write(&memory.home.path(""), &corpus::Shape::of_bytes(5, 1_000_000)).unwrap();
+    corpus::write(&memory.home.path(""), &corpus::CorpusShape::with_bytes(5, 1_000_000)).unwrap();
     memory.wait_days(400);
     memory.sweep();
     let store = memory.home.store();
@@ -145,7 +145,7 @@ fn a_log_that_is_gone_ignored_or_forgotten_is_not_read() {
 #[test]
 fn a_file_that_is_now_the_log_of_another_session_is_not_read() {
     let mut memory = Memory::new();
-    corpus::write(&memory.home.path(""), &corpus::Shape::of_bytes(5, 1_000_000)).unwrap();
+    corpus::write(&memory.home.path(""), &corpus::CorpusShape::with_bytes(5, 1_000_000)).unwrap();
     memory.wait_days(400);
     memory.sweep();
     evict(&mut memory);

@@ -1,6 +1,6 @@
 //! `with_postgres COMMAND…`: runs a command while a PostgreSQL server for tests is up, and exits with the command's code.
 //!
-//! Where there is no PostgreSQL the command runs without one, and the tests that need it say so.
+//! If PostgreSQL is not installed, the command runs without it, and the tests that need it print that they are skipped.
 
 use std::process::{Command, ExitCode};
 

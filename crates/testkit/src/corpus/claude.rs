@@ -1,7 +1,7 @@
-//! Sessions of Claude Code: the log, its subagents with what is told about them, and results too large for the log.
+//! Generates sessions of Claude Code: the log, the logs of its subagents, and spilled results.
 //!
-//! Two ages of the format take turns: the older one tells what hooks and commands do in `progress` records, the newer one
-//! in `attachment` records.
+//! Two versions of the format alternate: the older one reports hooks and running commands in `progress` records, the newer one in
+//! `attachment` records.
 
 mod tools;
 
@@ -9,29 +9,29 @@ use std::fmt;
 use std::io;
 
 use super::disk::LogFile;
-use super::record::{Json, Time, Uuid};
-use super::spread::{ANSWER, IMAGE, PROMPT, REPLY, SIGNATURE, STEPS, THOUGHT};
-use super::world::{Tongue, World};
+use super::lengths::{ANSWER, IMAGE, PROMPT, REPLY, SIGNATURE, STEPS, THOUGHT};
+use super::record::{JsonString, Time, Uuid};
+use super::state::{CorpusState, Language};
 
-/// What one session is to become.
-pub(super) struct Plan {
+/// The plan of one session.
+pub(super) struct SessionPlan {
     pub(super) weight: usize,
     pub(super) subagents: Vec<usize>,
     pub(super) spills: Vec<usize>,
     pub(super) start_ms: u64,
 }
 
-/// Below this a log does not go on.
+/// A log ends if less than this is left of its budget.
 const ROOM_MIN: u64 = 2_500;
 
 /// Writes one session.
-pub(super) fn write(world: &mut World, plan: &Plan) -> io::Result<()> {
-    let project = world.begin();
-    let id = world.uuid();
-    let folder = folder(&world.projects[project].cwd);
+pub(super) fn write(state: &mut CorpusState, plan: &SessionPlan) -> io::Result<()> {
+    let project = state.begin();
+    let id = state.uuid();
+    let folder = folder(&state.projects[project].cwd);
     let path = format!("{folder}/{id}.jsonl");
-    let budget = world.ledger.share(plan.weight);
-    let mut session = Session::new(world, project, id, None, &path, budget, plan.start_ms)?;
+    let budget = state.totals.share(plan.weight);
+    let mut session = SessionWriter::new(state, project, id, None, &path, budget, plan.start_ms)?;
     let mut agents = Vec::new();
     for _ in &plan.subagents {
         session.turns(budget / (plan.subagents.len() as u64 + 1))?;
@@ -44,12 +44,12 @@ pub(super) fn write(world: &mut World, plan: &Plan) -> io::Result<()> {
     session.turns(0)?;
     let end_ms = session.close()?;
     for (weight, (agent, prompt)) in plan.subagents.iter().zip(agents) {
-        subagent(world, project, id, &folder, (*weight, &agent, &prompt), plan.start_ms)?;
+        subagent(state, project, id, &folder, (*weight, &agent, &prompt), plan.start_ms)?;
     }
     for (weight, name) in plan.spills.iter().zip(spills) {
-        let length = usize::try_from(world.ledger.share(*weight)).expect("a length");
-        let text = world.command_output(project, length);
-        world.put(
+        let length = usize::try_from(state.totals.share(*weight)).expect("a length");
+        let text = state.command_output(project, length);
+        state.put(
             &format!("{folder}/{id}/tool-results/{name}.txt"),
             format_args!("{text}"),
             end_ms,
@@ -58,18 +58,18 @@ pub(super) fn write(world: &mut World, plan: &Plan) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes one session of its own and nothing else.
-pub(super) fn write_one(world: &mut World, bytes: u64, start_ms: u64) -> io::Result<String> {
-    let id = world.uuid();
-    let path = format!("{}/{id}.jsonl", folder(&world.projects[0].cwd));
-    let mut session = Session::new(world, 0, id, None, &path, bytes, start_ms)?;
+/// Writes a single session without subagents.
+pub(super) fn write_one(state: &mut CorpusState, bytes: u64, start_ms: u64) -> io::Result<String> {
+    let id = state.uuid();
+    let path = format!("{}/{id}.jsonl", folder(&state.projects[0].cwd));
+    let mut session = SessionWriter::new(state, 0, id, None, &path, bytes, start_ms)?;
     session.turns(0)?;
     session.close()?;
     Ok(path)
 }
 
 fn subagent(
-    world: &mut World,
+    state: &mut CorpusState,
     project: usize,
     id: Uuid,
     folder: &str,
@@ -77,19 +77,22 @@ fn subagent(
     start_ms: u64,
 ) -> io::Result<()> {
     let path = format!("{folder}/{id}/subagents/agent-{agent}");
-    let budget = world.ledger.share(weight);
+    let budget = state.totals.share(weight);
     let log = format!("{path}.jsonl");
-    let mut session = Session::new(world, project, id, Some(agent), &log, budget, start_ms + 60_000)?;
+    let mut session = SessionWriter::new(state, project, id, Some(agent), &log, budget, start_ms + 60_000)?;
     session.user(prompt)?;
     session.steps(0, usize::MAX)?;
     session.answer()?;
     let end_ms = session.close()?;
-    let about = world.sentence();
-    let meta = format_args!(r#"{{"agentType":"general-purpose","description":{}}}"#, Json(&about));
-    world.put(&format!("{path}.meta.json"), meta, end_ms)
+    let about = state.sentence();
+    let meta = format_args!(
+        r#"{{"agentType":"general-purpose","description":{}}}"#,
+        JsonString(&about)
+    );
+    state.put(&format!("{path}.meta.json"), meta, end_ms)
 }
 
-/// Where the logs of a project lie.
+/// Returns the directory name of a project's logs.
 fn folder(cwd: &str) -> String {
     let name: String = cwd
         .chars()
@@ -98,18 +101,18 @@ fn folder(cwd: &str) -> String {
     format!(".claude/projects/{name}")
 }
 
-/// A log while it is written.
-struct Session<'w> {
-    world: &'w mut World,
+/// A log under construction.
+struct SessionWriter<'w> {
+    state: &'w mut CorpusState,
     file: LogFile,
     project: usize,
     id: Uuid,
     agent: Option<String>,
-    tongue: Tongue,
-    /// The older age of the format.
+    language: Language,
+    /// Whether the log has the older version of the format.
     is_old: bool,
     model: &'static str,
-    /// What stands at the end of every record.
+    /// The fields at the end of every record.
     tail: String,
     parent: Option<Uuid>,
     prompt: Uuid,
@@ -119,60 +122,64 @@ struct Session<'w> {
     turn: u64,
 }
 
-impl<'w> Session<'w> {
+impl<'w> SessionWriter<'w> {
     fn new(
-        world: &'w mut World,
+        state: &'w mut CorpusState,
         project: usize,
         id: Uuid,
         agent: Option<&str>,
         path: &str,
         budget: u64,
         ms: u64,
-    ) -> io::Result<Session<'w>> {
-        let is_old = world.chance(400);
+    ) -> io::Result<SessionWriter<'w>> {
+        let is_old = state.chance(400);
         let version = if is_old { "2.1.41" } else { "2.1.219" };
-        let of = &world.projects[project];
+        let of = &state.projects[project];
         let tail = format!(
             r#","userType":"external","entrypoint":"cli","cwd":"{}","sessionId":"{id}","version":"{version}","gitBranch":"{}""#,
             of.cwd, of.branch
         );
-        let file = LogFile::create(&world.home.join(path), budget)?;
-        let tongue = if world.chance(40) { Tongue::Cjk } else { Tongue::English };
-        let model = world.dice.pick(&[
+        let file = LogFile::create(&state.home.join(path), budget)?;
+        let language = if state.chance(40) {
+            Language::Cjk
+        } else {
+            Language::English
+        };
+        let model = state.random.pick(&[
             "claude-opus-5",
             "claude-opus-5",
             "claude-sonnet-5",
             "claude-haiku-4-5-20251001",
         ]);
-        let prompt = world.uuid();
-        Ok(Session {
-            world,
+        let prompt = state.uuid();
+        Ok(SessionWriter {
+            state,
             file,
             project,
             id,
             agent: agent.map(str::to_owned),
-            tongue,
+            language,
             is_old,
             model,
             tail,
             parent: None,
             prompt,
             ms,
-            // The largest session, too, is over within weeks.
+            // Limit the pauses, so that even the largest session ends within weeks.
             pause_ms_max: (30 * 86_400_000 / (budget / 80_000 + 1)).clamp(10_000, 1_800_000),
             turn: 0,
         })
     }
 
     fn close(self) -> io::Result<u64> {
-        self.world.close(self.file, self.ms)?;
+        self.state.close(self.file, self.ms)?;
         Ok(self.ms)
     }
 
-    /// Appends a record with the envelope that most have, and gives its id.
+    /// Appends a record with the usual envelope and returns its id.
     fn record(&mut self, body: fmt::Arguments<'_>) -> io::Result<Uuid> {
-        self.ms += self.world.dice.between(20, 4_000);
-        let uuid = self.world.uuid();
+        self.ms += self.state.random.between(20, 4_000);
+        let uuid = self.state.uuid();
         let parent = self.parent.map_or("null".to_owned(), |parent| format!("\"{parent}\""));
         let (time, tail) = (Time(self.ms), &self.tail);
         match &self.agent {
@@ -184,32 +191,32 @@ impl<'w> Session<'w> {
             ))?,
         }
         self.parent = Some(uuid);
-        self.world.maybe_tear(&mut self.file)?;
+        self.state.maybe_tear(&mut self.file)?;
         Ok(uuid)
     }
 
-    /// Turns until no more than `rest` bytes fit.
+    /// Writes turns until at most `rest` bytes of the budget are left.
     fn turns(&mut self, rest: u64) -> io::Result<()> {
         if self.turn == 0 {
             self.begin()?;
         }
         while self.turn == 0 || self.file.room() > rest.max(ROOM_MIN) {
             self.turn += 1;
-            self.turn_begins()?;
-            let length = self.world.length(&PROMPT).max(1);
-            let text = self.world.prose(self.tongue, self.file.fit(length).max(8));
-            self.prompt = self.world.uuid();
-            match self.world.chance(20) {
+            self.write_before_prompt()?;
+            let length = self.state.length(&PROMPT).max(1);
+            let text = self.state.prose(self.language, self.file.fit(length).max(8));
+            self.prompt = self.state.uuid();
+            match self.state.chance(20) {
                 true => self.user_with_image(&text)?,
                 false => self.user(&text)?,
             }
-            let steps = self.world.length(&STEPS);
+            let steps = self.state.length(&STEPS);
             let before = self.ms;
             self.steps(rest, steps)?;
             self.answer()?;
-            self.turn_ends(self.ms - before)?;
-            // People think, sleep, and come back.
-            self.ms += self.world.dice.between(5_000, self.pause_ms_max);
+            self.write_after_answer(self.ms - before)?;
+            // Users pause between turns.
+            self.ms += self.state.random.between(5_000, self.pause_ms_max);
         }
         Ok(())
     }
@@ -218,25 +225,25 @@ impl<'w> Session<'w> {
         if self.is_old || self.file.room() < 60_000 {
             return Ok(());
         }
-        let skills = self.world.prose(Tongue::English, 9_000);
+        let skills = self.state.prose(Language::English, 9_000);
         self.record(format_args!(
             r#""attachment":{{"type":"skill_listing","content":{},"skillCount":40,"isInitial":true}},"type":"attachment""#,
-            Json(&skills)
+            JsonString(&skills)
         ))?;
-        let tools = self.world.prose(Tongue::English, 2_000);
+        let tools = self.state.prose(Language::English, 2_000);
         self.record(format_args!(
             r#""attachment":{{"type":"deferred_tools_delta","addedNames":[{0}],"addedLines":[{0}],"removedNames":[]}},"type":"attachment""#,
-            Json(&tools)
+            JsonString(&tools)
         ))?;
         Ok(())
     }
 
-    /// What the harness writes before a prompt.
-    fn turn_begins(&mut self) -> io::Result<()> {
+    /// Writes the harness records before a prompt.
+    fn write_before_prompt(&mut self) -> io::Result<()> {
         let (id, time) = (self.id, Time(self.ms));
-        let message = self.world.uuid();
-        let backup = self.world.letters(16);
-        let path = &self.world.projects[self.project].paths[0];
+        let message = self.state.uuid();
+        let backup = self.state.letters(16);
+        let path = &self.state.projects[self.project].paths[0];
         self.file.line(format_args!(
             r#"{{"type":"file-history-snapshot","messageId":"{message}","snapshot":{{"messageId":"{message}","trackedFileBackups":{{"{path}":{{"backupFileName":"{backup}@v{}","version":{},"backupTime":"{time}"}}}},"timestamp":"{time}"}},"isSnapshotUpdate":false}}"#,
             self.turn, self.turn
@@ -244,7 +251,7 @@ impl<'w> Session<'w> {
         if self.is_old {
             return Ok(());
         }
-        let title = self.world.sentence();
+        let title = self.state.sentence();
         self.file
             .line(format_args!(r#"{{"type":"mode","mode":"normal","sessionId":"{id}"}}"#))?;
         self.file.line(format_args!(
@@ -252,37 +259,37 @@ impl<'w> Session<'w> {
         ))?;
         self.file.line(format_args!(
             r#"{{"type":"ai-title","aiTitle":{},"sessionId":"{id}"}}"#,
-            Json(&title)
+            JsonString(&title)
         ))
     }
 
-    /// A prompt: of a human in the main log, of the parent in a subagent's.
+    /// Writes a prompt: the user's in the main log, the parent's in a subagent's log.
     fn user(&mut self, text: &str) -> io::Result<()> {
         let prompt = self.prompt;
         match self.agent.is_none() && !self.is_old {
             true => self.record(format_args!(
                 r#""promptId":"{prompt}","type":"user","message":{{"role":"user","content":{}}},"permissionMode":"acceptEdits","promptSource":"typed","origin":{{"kind":"human"}}"#,
-                Json(text)
+                JsonString(text)
             ))?,
             false => self.record(format_args!(
                 r#""type":"user","message":{{"role":"user","content":{}}}"#,
-                Json(text)
+                JsonString(text)
             ))?,
         };
         Ok(())
     }
 
     fn user_with_image(&mut self, text: &str) -> io::Result<()> {
-        let length = self.world.length(&IMAGE);
-        let image = self.world.base64(self.file.fit(length));
+        let length = self.state.length(&IMAGE);
+        let image = self.state.base64(self.file.fit(length));
         self.record(format_args!(
             r#""type":"user","message":{{"role":"user","content":[{{"type":"text","text":{}}},{{"type":"image","source":{{"type":"base64","media_type":"image/png","data":"{image}"}}}}]}}"#,
-            Json(text)
+            JsonString(text)
         ))?;
         Ok(())
     }
 
-    /// API calls with their tools, until there are enough or no more than `rest` bytes fit.
+    /// Writes up to `count` API calls with their tools, until at most `rest` bytes are left.
     fn steps(&mut self, rest: u64, count: usize) -> io::Result<()> {
         let mut done = 0;
         while done < count && self.file.room() > rest.max(ROOM_MIN) {
@@ -294,45 +301,45 @@ impl<'w> Session<'w> {
 
     fn step(&mut self) -> io::Result<()> {
         let call = self.call();
-        if self.world.chance(360) {
+        if self.state.chance(360) {
             self.think(&call)?;
         }
-        if self.world.chance(310) {
-            let length = self.world.length(&REPLY);
-            let text = self.world.prose(self.tongue, self.file.fit(length));
-            self.say(&call, &text, "null")?;
+        if self.state.chance(310) {
+            let length = self.state.length(&REPLY);
+            let text = self.state.prose(self.language, self.file.fit(length));
+            self.write_message(&call, &text, "null")?;
         }
         self.tool(&call)
     }
 
-    /// What ends a turn: an answer in words.
+    /// Writes the text answer that ends a turn.
     fn answer(&mut self) -> io::Result<()> {
         let call = self.call();
-        let length = self.world.length(&ANSWER);
-        let text = self.world.prose(self.tongue, self.file.fit(length).max(20));
-        self.say(&call, &text, "\"end_turn\"")
+        let length = self.state.length(&ANSWER);
+        let text = self.state.prose(self.language, self.file.fit(length).max(20));
+        self.write_message(&call, &text, "\"end_turn\"")
     }
 
     fn think(&mut self, call: &Call) -> io::Result<()> {
-        let (length, signature) = (self.world.length(&THOUGHT), self.world.length(&SIGNATURE));
-        let text = self.world.prose(self.tongue, self.file.fit(length));
-        let signature = self.world.base64(self.file.fit(signature));
+        let (length, signature) = (self.state.length(&THOUGHT), self.state.length(&SIGNATURE));
+        let text = self.state.prose(self.language, self.file.fit(length));
+        let signature = self.state.base64(self.file.fit(signature));
         let block = format_args!(
             r#"{{"type":"thinking","thinking":{},"signature":"{signature}"}}"#,
-            Json(&text)
+            JsonString(&text)
         )
         .to_string();
         self.assistant(call, &block, "null")?;
         Ok(())
     }
 
-    fn say(&mut self, call: &Call, text: &str, stop: &str) -> io::Result<()> {
-        let block = format!(r#"{{"type":"text","text":{}}}"#, Json(text));
+    fn write_message(&mut self, call: &Call, text: &str, stop: &str) -> io::Result<()> {
+        let block = format!(r#"{{"type":"text","text":{}}}"#, JsonString(text));
         self.assistant(call, &block, stop)?;
         Ok(())
     }
 
-    /// One block of an API call: a record of its own that repeats the call's ids and usage.
+    /// Writes one content block of an API call as a record that repeats the call's ids and usage.
     fn assistant(&mut self, call: &Call, block: &str, stop: &str) -> io::Result<Uuid> {
         let Call {
             message,
@@ -346,27 +353,27 @@ impl<'w> Session<'w> {
     }
 
     fn call(&mut self) -> Call {
-        let dice = &mut self.world.dice;
+        let random = &mut self.state.random;
         let (input, written, read, output) = (
-            dice.between(1, 9),
-            dice.between(100, 9_000),
-            dice.between(9_000, 160_000),
-            dice.between(10, 3_000),
+            random.between(1, 9),
+            random.between(100, 9_000),
+            random.between(9_000, 160_000),
+            random.between(10, 3_000),
         );
         let usage = format!(
             r#"{{"input_tokens":{input},"cache_creation_input_tokens":{written},"cache_read_input_tokens":{read},"output_tokens":{output},"server_tool_use":{{"web_search_requests":0,"web_fetch_requests":0}},"service_tier":"standard","cache_creation":{{"ephemeral_1h_input_tokens":{written},"ephemeral_5m_input_tokens":0}},"inference_geo":"","iterations":[],"speed":"standard"}}"#
         );
         Call {
-            message: self.world.letters(22).to_string(),
-            request: self.world.letters(20).to_string(),
+            message: self.state.letters(22).to_string(),
+            request: self.state.letters(20).to_string(),
             usage,
         }
     }
 
-    /// What the harness writes after an answer.
-    fn turn_ends(&mut self, took_ms: u64) -> io::Result<()> {
-        if self.world.chance(450) {
-            self.end_is_told(took_ms)?;
+    /// Writes the harness records after an answer.
+    fn write_after_answer(&mut self, took_ms: u64) -> io::Result<()> {
+        if self.state.chance(450) {
+            self.write_turn_duration(took_ms)?;
         }
         if !self.is_old {
             let (leaf, id) = (self.parent.unwrap_or(self.id), self.id);
@@ -374,14 +381,14 @@ impl<'w> Session<'w> {
                 r#"{{"type":"last-prompt","leafUuid":"{leaf}","sessionId":"{id}"}}"#
             ))?;
         }
-        if self.world.chance(12) && self.file.room() > 30_000 {
+        if self.state.chance(12) && self.file.room() > 30_000 {
             self.compact()?;
         }
         Ok(())
     }
 
-    fn end_is_told(&mut self, took_ms: u64) -> io::Result<()> {
-        let tool = self.world.uuid();
+    fn write_turn_duration(&mut self, took_ms: u64) -> io::Result<()> {
+        let tool = self.state.uuid();
         self.record(format_args!(
             r#""type":"system","subtype":"stop_hook_summary","hookCount":1,"hookInfos":[{{"command":"notify --stop","durationMs":{}}}],"hookErrors":[],"preventedContinuation":false,"stopReason":"","hasOutput":false,"level":"suggestion","toolUseID":"{tool}""#,
             took_ms % 900
@@ -398,11 +405,11 @@ impl<'w> Session<'w> {
         self.record(format_args!(
             r#""logicalParentUuid":"{before}","type":"system","subtype":"compact_boundary","content":"Conversation compacted","isMeta":false,"level":"info","compactMetadata":{{"trigger":"auto","preTokens":163509}}"#
         ))?;
-        let summary = self.world.prose(self.tongue, 7_000);
+        let summary = self.state.prose(self.language, 7_000);
         let text = format!("This session is being continued from a previous conversation. {summary}");
         self.record(format_args!(
             r#""type":"user","message":{{"role":"user","content":{}}},"isCompactSummary":true,"isVisibleInTranscriptOnly":true"#,
-            Json(&text)
+            JsonString(&text)
         ))?;
         Ok(())
     }

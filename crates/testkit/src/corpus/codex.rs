@@ -1,5 +1,5 @@
-//! Threads of Codex CLI: one rollout each, in four generations of the format. Some are archived, some of those compressed,
-//! some are subagents of another thread.
+//! Generates threads of Codex CLI, one rollout each, in four generations of the format. Some are archived, some of those are
+//! compressed, and some are subagents of another thread.
 
 mod tools;
 
@@ -7,18 +7,18 @@ use std::fmt;
 use std::io;
 
 use super::disk::LogFile;
-use super::record::{Json, Time, Uuid};
-use super::spread::{ANSWER, ENCRYPTED, PROMPT, REPLY, STEPS, THOUGHT};
-use super::world::{Tongue, World};
+use super::lengths::{ANSWER, ENCRYPTED, PROMPT, REPLY, STEPS, THOUGHT};
+use super::record::{JsonString, Time, Uuid};
+use super::state::{CorpusState, Language};
 
-/// What one thread is to become.
-pub(super) struct Plan {
+/// The plan of one thread.
+pub(super) struct ThreadPlan {
     pub(super) weight: usize,
     pub(super) place: Place,
     pub(super) start_ms: u64,
 }
 
-/// Where a rollout lies.
+/// Where a rollout is stored.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
     Sessions,
@@ -26,24 +26,24 @@ pub(super) enum Place {
     Compressed,
 }
 
-/// Generations of the format, as `docs/agents.md` tells them apart.
+/// Generations of the format, as in `docs/agents.md`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Generation {
-    /// Turns are told by their context alone.
+    /// Only turn contexts mark turns.
     G4,
-    /// With the start and the end of turns, and of commands.
+    /// Adds events for the start and the end of turns and commands.
     G5,
-    /// With the ends of patches.
+    /// Adds events for the end of patches.
     G6,
-    /// Paginated: items in place of messages of the user and the agent.
+    /// Paginated: items replace the messages of the user and the agent.
     G7,
 }
 
 const ROOM_MIN: u64 = 2_500;
 
-/// Writes one thread; gives its id.
-pub(super) fn write(world: &mut World, plan: &Plan, parent: Option<Uuid>) -> io::Result<Uuid> {
-    let id = Uuid::at(plan.start_ms, &mut world.dice);
+/// Writes one thread and returns its id.
+pub(super) fn write(state: &mut CorpusState, plan: &ThreadPlan, parent: Option<Uuid>) -> io::Result<Uuid> {
+    let id = Uuid::at(plan.start_ms, &mut state.random);
     let time = Time(plan.start_ms);
     let name = format!("rollout-{}-{id}.jsonl", time.in_name());
     let path = match plan.place {
@@ -51,19 +51,23 @@ pub(super) fn write(world: &mut World, plan: &Plan, parent: Option<Uuid>) -> io:
         Place::Archived => format!(".codex/archived_sessions/{name}"),
         Place::Compressed => format!(".codex/archived_sessions/{name}.zst"),
     };
-    let budget = world.ledger.share(plan.weight);
-    let project = world.begin();
-    let generation = match world.dice.between(0, 99) {
+    let budget = state.totals.share(plan.weight);
+    let project = state.begin();
+    let generation = match state.random.between(0, 99) {
         0..15 => Generation::G4,
         15..50 => Generation::G5,
         50..80 => Generation::G6,
         _ => Generation::G7,
     };
-    let mut thread = Thread {
-        file: LogFile::create(&world.home.join(path), budget)?,
-        tongue: if world.chance(40) { Tongue::Cjk } else { Tongue::English },
-        turn_id: Uuid::at(plan.start_ms, &mut world.dice),
-        world,
+    let mut thread = ThreadWriter {
+        file: LogFile::create(&state.home.join(path), budget)?,
+        language: if state.chance(40) {
+            Language::Cjk
+        } else {
+            Language::English
+        },
+        turn_id: Uuid::at(plan.start_ms, &mut state.random),
+        state,
         project,
         id,
         generation,
@@ -79,18 +83,18 @@ pub(super) fn write(world: &mut World, plan: &Plan, parent: Option<Uuid>) -> io:
         }
     }
     let ms = thread.ms;
-    thread.world.close(thread.file, ms)?;
+    thread.state.close(thread.file, ms)?;
     Ok(id)
 }
 
-/// A rollout while it is written.
-struct Thread<'w> {
-    world: &'w mut World,
+/// A rollout under construction.
+struct ThreadWriter<'w> {
+    state: &'w mut CorpusState,
     file: LogFile,
     project: usize,
     id: Uuid,
     generation: Generation,
-    tongue: Tongue,
+    language: Language,
     turn_id: Uuid,
     ms: u64,
     ordinal: u64,
@@ -98,9 +102,9 @@ struct Thread<'w> {
     total: [u64; 4],
 }
 
-impl Thread<'_> {
+impl ThreadWriter<'_> {
     fn line(&mut self, kind: &str, payload: fmt::Arguments<'_>) -> io::Result<()> {
-        self.ms += self.world.dice.between(2, 3_000);
+        self.ms += self.state.random.between(2, 3_000);
         let time = Time(self.ms);
         if self.generation == Generation::G7 {
             let ordinal = self.ordinal;
@@ -113,7 +117,7 @@ impl Thread<'_> {
                 r#"{{"timestamp":"{time}","type":"{kind}","payload":{{{payload}}}}}"#
             ))?;
         }
-        self.world.maybe_tear(&mut self.file)
+        self.state.maybe_tear(&mut self.file)
     }
 
     fn item(&mut self, payload: fmt::Arguments<'_>) -> io::Result<()> {
@@ -124,7 +128,7 @@ impl Thread<'_> {
         self.line("event_msg", payload)
     }
 
-    /// An item as paginated rollouts tell it once more.
+    /// Writes the event that repeats an item in a paginated rollout.
     fn completed(&mut self, item: fmt::Arguments<'_>) -> io::Result<()> {
         let (thread, turn) = (self.id, self.turn_id);
         self.event(format_args!(
@@ -152,17 +156,17 @@ impl Thread<'_> {
         };
         let (id, time, cwd) = (self.id, Time(self.ms), self.cwd());
         let length = self.file.fit(6_000);
-        let rules = self.world.prose(Tongue::English, length);
-        let commit = self.world.dice.roll();
+        let rules = self.state.prose(Language::English, length);
+        let commit = self.state.random.next_u64();
         self.line(
             "session_meta",
             format_args!(
                 r#""id":"{id}","timestamp":"{time}","cwd":"{cwd}","originator":"codex-tui","cli_version":"{version}","source":{source},"model_provider":"openai","base_instructions":{{"text":{}}},"history_mode":"{mode}","git":{{"commit_hash":"{commit:016x}{commit:016x}","branch":"main","repository_url":"git@example.com:ada/app.git"}}"#,
-                Json(&rules)
+                JsonString(&rules)
             ),
         )?;
         let length = self.file.fit(5_000);
-        let rules = self.world.prose(Tongue::English, length);
+        let rules = self.state.prose(Language::English, length);
         let text = format!("<permissions instructions>\n{rules}\n</permissions instructions>");
         self.message("developer", &text)?;
         let text = format!("<environment_context>\n  <cwd>{cwd}</cwd>\n  <shell>zsh</shell>\n</environment_context>");
@@ -170,7 +174,7 @@ impl Thread<'_> {
     }
 
     fn cwd(&self) -> String {
-        self.world.projects[self.project].cwd.clone()
+        self.state.projects[self.project].cwd.clone()
     }
 
     fn message(&mut self, role: &str, text: &str) -> io::Result<()> {
@@ -181,12 +185,12 @@ impl Thread<'_> {
         };
         self.item(format_args!(
             r#""type":"message","role":"{role}","content":[{{"type":"{kind}","text":{}}}]"#,
-            Json(text)
+            JsonString(text)
         ))
     }
 
     fn turn(&mut self) -> io::Result<()> {
-        let turn = Uuid::at(self.ms, &mut self.world.dice);
+        let turn = Uuid::at(self.ms, &mut self.state.random);
         self.turn_id = turn;
         let before = self.ms;
         if self.generation > Generation::G4 {
@@ -203,113 +207,113 @@ impl Thread<'_> {
             ),
         )?;
         self.prompt()?;
-        let steps = self.world.length(&STEPS) * 2;
+        let steps = self.state.length(&STEPS) * 2;
         let mut done = 0;
         while done < steps && self.file.room() > ROOM_MIN {
             self.step()?;
             done += 1;
         }
-        let length = self.world.length(&ANSWER);
-        let answer = self.world.prose(self.tongue, self.file.fit(length).max(20));
-        self.say(&answer, "final_answer")?;
+        let length = self.state.length(&ANSWER);
+        let answer = self.state.prose(self.language, self.file.fit(length).max(20));
+        self.write_message(&answer, "final_answer")?;
         if self.generation > Generation::G4 {
             let took = self.ms - before;
             self.event(format_args!(
                 r#""type":"task_complete","turn_id":"{turn}","last_agent_message":{},"completed_at":{},"duration_ms":{took},"time_to_first_token_ms":{}"#,
-                Json(&answer),
+                JsonString(&answer),
                 self.ms / 1_000,
                 took % 9_000
             ))?;
         }
-        if self.world.chance(10) && self.file.room() > 60_000 {
+        if self.state.chance(10) && self.file.room() > 60_000 {
             self.compact()?;
         }
-        self.ms += self.world.dice.between(5_000, 1_200_000);
+        self.ms += self.state.random.between(5_000, 1_200_000);
         Ok(())
     }
 
     fn prompt(&mut self) -> io::Result<()> {
-        let length = self.world.length(&PROMPT);
-        let text = self.world.prose(self.tongue, self.file.fit(length).max(8));
+        let length = self.state.length(&PROMPT);
+        let text = self.state.prose(self.language, self.file.fit(length).max(8));
         self.message("user", &text)?;
         if self.generation == Generation::G7 {
-            let id = self.world.letters(12);
+            let id = self.state.letters(12);
             return self.completed(format_args!(
                 r#""type":"UserMessage","id":"{id}","content":[{{"type":"text","text":{}}}]"#,
-                Json(&text)
+                JsonString(&text)
             ));
         }
         self.event(format_args!(
             r#""type":"user_message","message":{},"images":[],"local_images":[],"text_elements":[]"#,
-            Json(&text)
+            JsonString(&text)
         ))
     }
 
-    /// What the agent says, told twice as in real rollouts.
-    fn say(&mut self, text: &str, phase: &str) -> io::Result<()> {
+    /// Writes a message of the agent twice, as an event and as an item, as real rollouts do.
+    fn write_message(&mut self, text: &str, phase: &str) -> io::Result<()> {
         self.item(format_args!(
             r#""type":"message","role":"assistant","content":[{{"type":"output_text","text":{}}}],"phase":"{phase}""#,
-            Json(text)
+            JsonString(text)
         ))?;
         if self.generation == Generation::G7 {
-            let id = self.world.letters(12);
+            let id = self.state.letters(12);
             return self.completed(format_args!(
                 r#""type":"AgentMessage","id":"{id}","content":[{{"type":"Text","text":{}}}],"phase":"{phase}""#,
-                Json(text)
+                JsonString(text)
             ));
         }
         self.event(format_args!(
             r#""type":"agent_message","message":{},"phase":"{phase}","memory_citation":null"#,
-            Json(text)
+            JsonString(text)
         ))
     }
 
-    /// One call of the model: thought, perhaps words, a tool, and the counters.
+    /// Writes one API call: reasoning, perhaps a message, a tool call, and the token counters.
     fn step(&mut self) -> io::Result<()> {
-        if self.world.chance(420) {
+        if self.state.chance(420) {
             self.think()?;
         }
-        if self.world.chance(250) {
-            let length = self.world.length(&REPLY);
-            let text = self.world.prose(self.tongue, self.file.fit(length).max(20));
-            self.say(&text, "commentary")?;
+        if self.state.chance(250) {
+            let length = self.state.length(&REPLY);
+            let text = self.state.prose(self.language, self.file.fit(length).max(20));
+            self.write_message(&text, "commentary")?;
         }
-        match self.world.dice.between(0, 99) {
+        match self.state.random.between(0, 99) {
             0..9 => self.patch()?,
             9..17 if self.generation > Generation::G4 => self.poll()?,
             _ => self.shell()?,
         }
-        // Not every call tells its counters.
-        match self.world.chance(640) {
+        // Not every call is followed by its counters.
+        match self.state.chance(640) {
             true => self.count(),
             false => Ok(()),
         }
     }
 
     fn think(&mut self) -> io::Result<()> {
-        let length = self.world.length(&ENCRYPTED);
-        let encrypted = self.world.base64(self.file.fit(length));
-        let id = self.world.letters(40);
-        if !self.world.chance(300) {
+        let length = self.state.length(&ENCRYPTED);
+        let encrypted = self.state.base64(self.file.fit(length));
+        let id = self.state.letters(40);
+        if !self.state.chance(300) {
             return self.item(format_args!(
                 r#""type":"reasoning","id":"rs_{id}","summary":[],"content":null,"encrypted_content":"{encrypted}""#
             ));
         }
-        let length = self.world.length(&THOUGHT).max(60);
-        let text = self.world.prose(self.tongue, self.file.fit(length));
+        let length = self.state.length(&THOUGHT).max(60);
+        let text = self.state.prose(self.language, self.file.fit(length));
         if self.generation < Generation::G7 {
-            self.event(format_args!(r#""type":"agent_reasoning","text":{}"#, Json(&text)))?;
+            self.event(format_args!(r#""type":"agent_reasoning","text":{}"#, JsonString(&text)))?;
         }
         self.item(format_args!(
             r#""type":"reasoning","id":"rs_{id}","summary":[{{"type":"summary_text","text":{}}}],"content":null,"encrypted_content":"{encrypted}""#,
-            Json(&text)
+            JsonString(&text)
         ))
     }
 
     fn count(&mut self) -> io::Result<()> {
-        let dice = &mut self.world.dice;
-        let input = dice.between(9_000, 180_000);
-        let output = dice.between(30, 2_000);
+        let random = &mut self.state.random;
+        let input = random.between(9_000, 180_000);
+        let output = random.between(30, 2_000);
         let last = [input, input - input / 9, output, output / 3];
         for (total, last) in self.total.iter_mut().zip(last) {
             *total += last;
@@ -331,10 +335,10 @@ impl Thread<'_> {
     fn compact(&mut self) -> io::Result<()> {
         let mut history = Vec::new();
         for _ in 0..12 {
-            let text = self.world.prose(self.tongue, 600);
+            let text = self.state.prose(self.language, 600);
             history.push(format!(
                 r#"{{"type":"message","role":"user","content":[{{"type":"input_text","text":{}}}]}}"#,
-                Json(&text)
+                JsonString(&text)
             ));
         }
         self.line(
@@ -343,7 +347,7 @@ impl Thread<'_> {
         )?;
         match self.generation {
             Generation::G7 => {
-                let id = self.world.letters(12);
+                let id = self.state.letters(12);
                 self.completed(format_args!(r#""type":"ContextCompaction","id":"{id}""#))
             }
             _ => self.event(format_args!(r#""type":"context_compacted""#)),

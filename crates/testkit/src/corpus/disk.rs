@@ -1,4 +1,4 @@
-//! One file of the corpus while it is written, and the ledger of all that was.
+//! Writes one file of the corpus, and keeps the totals of all files.
 
 use std::fmt::{self, Write as _};
 use std::fs::{self, File};
@@ -6,21 +6,21 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::time::{Duration, UNIX_EPOCH};
 
-/// How cold rollouts are compressed by their agent.
+/// The level at which Codex compresses old rollouts.
 const ZSTD_LEVEL: i32 = 3;
 
-/// What was written, and how much is left to write for those who come.
+/// The totals of written files, and the bytes left for the remaining ones.
 #[derive(Default)]
-pub(super) struct Ledger {
+pub(super) struct CorpusTotals {
     pub(super) files: usize,
     pub(super) bytes: u64,
     pub(super) bytes_wanted: u64,
-    /// The weights of the files to come: each gets its share of what is left.
+    /// The sum of the weights of the remaining files. Each gets its share of the remaining bytes.
     pub(super) weight_left: u64,
 }
 
-impl Ledger {
-    /// The bytes due to a file of this weight.
+impl CorpusTotals {
+    /// Returns the byte budget of a file with this weight.
     pub(super) fn share(&mut self, weight: usize) -> u64 {
         let weight = weight as u64;
         let left = u128::from(self.bytes_wanted.saturating_sub(self.bytes));
@@ -41,12 +41,12 @@ pub(super) struct LogFile {
     line: String,
     written: u64,
     budget: u64,
-    /// The end of the last line is written with the next one, since the last of all may lack it.
+    /// Each line break is written with the next line, because the last line may lack one.
     ends_line: bool,
 }
 
 impl LogFile {
-    /// A file that ought to become `budget` bytes long; compressed if it is named so.
+    /// Creates a file of about `budget` bytes. It is compressed if its name ends with `.zst`.
     pub(super) fn create(path: &Path, budget: u64) -> io::Result<LogFile> {
         if let Some(directory) = path.parent() {
             fs::create_dir_all(directory)?;
@@ -81,7 +81,7 @@ impl LogFile {
         }
     }
 
-    /// Half of a record, as a crash leaves it; the agent ends the line when it goes on.
+    /// Writes half a record, as a crash leaves it. The agent ends the line when it resumes.
     pub(super) fn torn_line(&mut self) -> io::Result<()> {
         self.line(format_args!(r#"{{"type":"assistant","message":{{"role":"assis"#))
     }
@@ -90,18 +90,18 @@ impl LogFile {
         self.written
     }
 
-    /// The bytes that still fit.
+    /// Returns the remaining bytes of the budget.
     pub(super) fn room(&self) -> u64 {
         self.budget.saturating_sub(self.written)
     }
 
-    /// As much of `length` as leaves room for a record that holds it twice.
+    /// Returns `length`, reduced so that a record that contains the text twice fits.
     pub(super) fn fit(&self, length: usize) -> usize {
         length.min(usize::try_from(self.room() * 3 / 8).unwrap_or(usize::MAX))
     }
 
-    /// Ends the file, as last written at `modified_ms`, and enters it into the ledger.
-    pub(super) fn close(mut self, ending: Ending, modified_ms: u64, ledger: &mut Ledger) -> io::Result<()> {
+    /// Closes the file, sets its modification time and adds it to the ledger.
+    pub(super) fn close(mut self, ending: Ending, modified_ms: u64, totals: &mut CorpusTotals) -> io::Result<()> {
         if ending == Ending::Whole && self.ends_line {
             match &mut self.out {
                 Out::Plain(out) => out.write_all(b"\n")?,
@@ -113,13 +113,13 @@ impl LogFile {
             Out::Packed(out) => out.finish()?,
         };
         let file = out.into_inner().map_err(io::IntoInnerError::into_error)?;
-        ledger.files += 1;
-        ledger.bytes += file.metadata()?.len();
+        totals.files += 1;
+        totals.bytes += file.metadata()?.len();
         file.set_modified(UNIX_EPOCH + Duration::from_millis(modified_ms))
     }
 }
 
-/// How a file ends.
+/// How the last line of a file ends.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ending {
     Whole,
@@ -127,14 +127,14 @@ pub(super) enum Ending {
     Open,
 }
 
-/// Writes a small file at once.
+/// Writes a small file.
 pub(super) fn write_whole(
     path: &Path,
     text: fmt::Arguments<'_>,
     modified_ms: u64,
-    ledger: &mut Ledger,
+    totals: &mut CorpusTotals,
 ) -> io::Result<()> {
     let mut file = LogFile::create(path, 0)?;
     file.line(text)?;
-    file.close(Ending::Whole, modified_ms, ledger)
+    file.close(Ending::Whole, modified_ms, totals)
 }

@@ -1,41 +1,45 @@
-//! Sessions of Grok Build: a directory each, with the log of updates, the events, and small files beside them.
+//! Generates sessions of Grok Build: a directory with the log of updates, the events, and small files.
 
 use std::fmt;
 use std::io;
 
 use super::disk::LogFile;
-use super::record::{Bytes, Json, Time, Uuid};
-use super::spread::{ANSWER, COMMAND_OUTPUT, EDITED, PROMPT, READ_OUTPUT, REPLY, STEPS, THOUGHT};
+use super::lengths::{ANSWER, COMMAND_OUTPUT, EDITED, PROMPT, READ_OUTPUT, REPLY, STEPS, THOUGHT};
+use super::record::{JsonByteArray, JsonString, Time, Uuid};
+use super::state::{CorpusState, Language};
 use super::text;
-use super::world::{Tongue, World};
 
-/// What one session is to become.
-pub(super) struct Plan {
+/// The plan of one session.
+pub(super) struct SessionPlan {
     pub(super) weight: usize,
     pub(super) start_ms: u64,
 }
 
-/// The files of one session.
+/// Number of files of one session.
 pub(super) const FILES: usize = 7;
 
 const ROOM_MIN: u64 = 2_500;
 const MODEL: &str = "grok-4.6-build";
 
-/// Writes one session with its companions.
-pub(super) fn write(world: &mut World, plan: &Plan) -> io::Result<()> {
-    let id = Uuid::at(plan.start_ms, &mut world.dice);
-    let project = world.begin();
-    let cwd = world.projects[project].cwd.clone();
+/// Writes one session with its other files.
+pub(super) fn write(state: &mut CorpusState, plan: &SessionPlan) -> io::Result<()> {
+    let id = Uuid::at(plan.start_ms, &mut state.random);
+    let project = state.begin();
+    let cwd = state.projects[project].cwd.clone();
     let folder = format!(".grok/sessions/{}/{id}", cwd.replace('/', "%2F"));
-    let budget = world.ledger.share(plan.weight);
+    let budget = state.totals.share(plan.weight);
     let history = format!("{folder}/chat_history.jsonl");
-    let log = LogFile::create(&world.home.join(format!("{folder}/updates.jsonl")), budget)?;
-    let events = LogFile::create(&world.home.join(format!("{folder}/events.jsonl")), budget)?;
-    let chat = LogFile::create(&world.home.join(history), budget)?;
-    let mut session = Session {
-        tongue: if world.chance(40) { Tongue::Cjk } else { Tongue::English },
-        prompt: world.uuid(),
-        world,
+    let log = LogFile::create(&state.home.join(format!("{folder}/updates.jsonl")), budget)?;
+    let events = LogFile::create(&state.home.join(format!("{folder}/events.jsonl")), budget)?;
+    let chat = LogFile::create(&state.home.join(history), budget)?;
+    let mut session = SessionWriter {
+        language: if state.chance(40) {
+            Language::Cjk
+        } else {
+            Language::English
+        },
+        prompt: state.uuid(),
+        state,
         log,
         events,
         chat,
@@ -53,22 +57,22 @@ pub(super) fn write(world: &mut World, plan: &Plan) -> io::Result<()> {
         }
     }
     let (ms, turns) = (session.ms, session.turn);
-    let Session {
-        world,
+    let SessionWriter {
+        state,
         log,
         events,
         chat,
         ..
     } = session;
     for file in [log, events, chat] {
-        world.close(file, ms)?;
+        state.close(file, ms)?;
     }
-    companions(world, &folder, id, &cwd, plan.start_ms, ms, turns)
+    companions(state, &folder, id, &cwd, plan.start_ms, ms, turns)
 }
 
-/// The small files beside a log.
+/// Writes the small files beside a log.
 fn companions(
-    world: &mut World,
+    state: &mut CorpusState,
     folder: &str,
     id: Uuid,
     cwd: &str,
@@ -76,52 +80,52 @@ fn companions(
     end_ms: u64,
     turns: u64,
 ) -> io::Result<()> {
-    let (title, start, end) = (world.sentence(), Time(start_ms), Time(end_ms));
-    world.put(
+    let (title, start, end) = (state.sentence(), Time(start_ms), Time(end_ms));
+    state.put(
         &format!("{folder}/summary.json"),
         format_args!(
             r#"{{"info":{{"id":"{id}","cwd":"{cwd}"}},"session_summary":{0},"generated_title":{0},"created_at":"{start}","updated_at":"{end}","last_active_at":"{end}","num_messages":{turns},"num_chat_messages":{turns},"current_model_id":"{MODEL}","chat_format_version":1,"head_branch":"main","agent_name":"grok-build"}}"#,
-            Json(&title)
+            JsonString(&title)
         ),
         end_ms,
     )?;
-    world.put(
+    state.put(
         &format!("{folder}/prompt_context.json"),
         format_args!(
             r#"{{"version":1,"audience":"primary","is_non_interactive":false,"os_name":"linux","working_directory":"{cwd}","build_timestamp_utc":"2026-05-01T00:00:00Z"}}"#
         ),
         end_ms,
     )?;
-    world.put(
+    state.put(
         &format!("{folder}/signals.json"),
         format_args!(r#"{{"turnCount":{turns},"userMessageCount":{turns},"errorCount":0,"toolFailureCount":0,"cancellationCount":0,"compactionCount":0,"toolsUsed":["read_file","run_terminal_command"],"modelsUsed":["{MODEL}"],"primaryModelId":"{MODEL}"}}"#),
         end_ms,
     )?;
-    world.put(
+    state.put(
         &format!("{folder}/plan_mode.json"),
         format_args!(r#"{{"active":false}}"#),
         end_ms,
     )
 }
 
-/// A session while it is written.
-struct Session<'w> {
-    world: &'w mut World,
+/// A session under construction.
+struct SessionWriter<'w> {
+    state: &'w mut CorpusState,
     log: LogFile,
     events: LogFile,
     chat: LogFile,
-    /// Of the three files together.
+    /// The bytes of the three large files together.
     budget: u64,
     project: usize,
     id: Uuid,
-    tongue: Tongue,
+    language: Language,
     prompt: Uuid,
     ms: u64,
     event: u64,
     turn: u64,
 }
 
-impl Session<'_> {
+impl SessionWriter<'_> {
     fn room(&self) -> u64 {
         let written = [&self.log, &self.events, &self.chat].map(LogFile::written);
         self.budget.saturating_sub(written.iter().sum())
@@ -131,67 +135,67 @@ impl Session<'_> {
         length.min(usize::try_from(self.room() / 8).unwrap_or(usize::MAX))
     }
 
-    /// Appends an update; `method` tells whether it is of the protocol or of Grok alone.
+    /// Appends an update. `method` is the protocol's or Grok's own.
     fn update(&mut self, method: &str, update: fmt::Arguments<'_>) -> io::Result<()> {
-        self.ms += self.world.dice.between(5, 2_500);
+        self.ms += self.state.random.between(5, 2_500);
         self.event += 1;
         let (id, ms, prompt, event) = (self.id, self.ms, self.prompt, self.event);
         self.log.line(format_args!(
             r#"{{"timestamp":{},"method":"{method}","params":{{"sessionId":"{id}","update":{{{update}}},"_meta":{{"eventId":"{id}-{event}","agentTimestampMs":{ms},"promptId":"{prompt}"}}}}}}"#,
             ms / 1_000
         ))?;
-        self.world.maybe_tear(&mut self.log)
+        self.state.maybe_tear(&mut self.log)
     }
 
     fn acp(&mut self, update: fmt::Arguments<'_>) -> io::Result<()> {
         self.update("session/update", update)
     }
 
-    fn told(&mut self, event: fmt::Arguments<'_>) -> io::Result<()> {
+    fn write_event(&mut self, event: fmt::Arguments<'_>) -> io::Result<()> {
         let time = Time(self.ms);
         self.events.line(format_args!(r#"{{"ts":"{time}",{event}}}"#))
     }
 
     fn turn(&mut self) -> io::Result<()> {
         let (id, turn) = (self.id, self.turn);
-        self.prompt = self.world.uuid();
-        self.told(format_args!(
+        self.prompt = self.state.uuid();
+        self.write_event(format_args!(
             r#""type":"turn_started","session_id":"{id}","turn_number":{turn},"model_id":"{MODEL}","yolo_mode":false,"conversation_message_count":{turn},"session_relationship":"primary","schema_version":"1.0""#
         ))?;
         self.hook("user_prompt_submit")?;
-        let length = self.world.length(&PROMPT);
-        let text = self.world.prose(self.tongue, self.fit(length).max(8));
+        let length = self.state.length(&PROMPT);
+        let text = self.state.prose(self.language, self.fit(length).max(8));
         self.acp(format_args!(
             r#""sessionUpdate":"user_message_chunk","content":{{"type":"text","text":{}}},"_meta":{{"modelId":"{MODEL}","promptIndex":{turn}}}"#,
-            Json(&text)
+            JsonString(&text)
         ))?;
         self.chat.line(format_args!(
             r#"{{"type":"user","content":[{{"type":"text","text":{}}}],"prompt_index":{turn}}}"#,
-            Json(&text)
+            JsonString(&text)
         ))?;
-        let steps = self.world.length(&STEPS);
+        let steps = self.state.length(&STEPS);
         let mut done = 0;
         while done < steps && self.room() > ROOM_MIN {
             self.step(done)?;
             done += 1;
         }
-        let length = self.world.length(&ANSWER);
-        let answer = self.world.prose(self.tongue, self.fit(length).max(20));
+        let length = self.state.length(&ANSWER);
+        let answer = self.state.prose(self.language, self.fit(length).max(20));
         self.chunk("agent_message_chunk", &answer)?;
         self.chat.line(format_args!(
             r#"{{"type":"assistant","content":{},"tool_calls":[],"model_id":"{MODEL}"}}"#,
-            Json(&answer)
+            JsonString(&answer)
         ))?;
         self.hook("stop")?;
         self.complete()?;
-        self.told(format_args!(r#""type":"turn_ended","outcome":"completed""#))?;
+        self.write_event(format_args!(r#""type":"turn_ended","outcome":"completed""#))?;
         self.turn += 1;
-        self.ms += self.world.dice.between(5_000, 900_000);
+        self.ms += self.state.random.between(5_000, 900_000);
         Ok(())
     }
 
     fn chunk(&mut self, kind: &str, text: &str) -> io::Result<()> {
-        // Events tell each chunk of a stream, and say the same each time.
+        // There is an event for each chunk of a stream, always with the same content.
         let phase = if kind == "agent_thought_chunk" {
             "streaming_reasoning"
         } else {
@@ -199,11 +203,11 @@ impl Session<'_> {
         };
         for _ in 0..(text.len() / 60).min(200) {
             self.ms += 3;
-            self.told(format_args!(r#""type":"phase_changed","phase":"{phase}""#))?;
+            self.write_event(format_args!(r#""type":"phase_changed","phase":"{phase}""#))?;
         }
         self.acp(format_args!(
             r#""sessionUpdate":"{kind}","content":{{"type":"text","text":{}}}"#,
-            Json(text)
+            JsonString(text)
         ))
     }
 
@@ -218,8 +222,8 @@ impl Session<'_> {
     }
 
     fn complete(&mut self) -> io::Result<()> {
-        let dice = &mut self.world.dice;
-        let (input, output) = (dice.between(9_000, 120_000), dice.between(40, 3_000));
+        let random = &mut self.state.random;
+        let (input, output) = (random.between(9_000, 120_000), random.between(40, 3_000));
         let prompt = self.prompt;
         let usage = format!(
             r#""inputTokens":{input},"outputTokens":{output},"totalTokens":{},"cachedReadTokens":{},"cacheCreationTokens":0,"reasoningTokens":{},"modelCalls":2"#,
@@ -237,76 +241,80 @@ impl Session<'_> {
     }
 
     fn step(&mut self, number: usize) -> io::Result<()> {
-        self.told(format_args!(r#""type":"loop_started","loop_index":{number}"#))?;
-        if self.world.chance(500) {
-            let length = self.world.length(&THOUGHT);
-            let thought = self.world.prose(self.tongue, self.fit(length).max(20));
+        self.write_event(format_args!(r#""type":"loop_started","loop_index":{number}"#))?;
+        if self.state.chance(500) {
+            let length = self.state.length(&THOUGHT);
+            let thought = self.state.prose(self.language, self.fit(length).max(20));
             self.chunk("agent_thought_chunk", &thought)?;
         }
-        if self.world.chance(300) {
-            let length = self.world.length(&REPLY);
-            let text = self.world.prose(self.tongue, self.fit(length).max(20));
+        if self.state.chance(300) {
+            let length = self.state.length(&REPLY);
+            let text = self.state.prose(self.language, self.fit(length).max(20));
             self.chunk("agent_message_chunk", &text)?;
         }
-        let call = format!("call-{}-{number}", self.world.uuid());
-        match self.world.dice.between(0, 9) {
+        let call = format!("call-{}-{number}", self.state.uuid());
+        match self.state.random.between(0, 9) {
             0..4 => self.command(&call),
             4..8 => self.read(&call),
             _ => self.edit(&call),
         }
     }
 
-    /// A tool call, in the log, in the model's context and in the events.
+    /// Writes a tool call to the log, the model's context and the events.
     fn call(&mut self, call: &str, name: &str, kind: &str, input: &str) -> io::Result<()> {
         self.acp(format_args!(
             r#""sessionUpdate":"tool_call","toolCallId":"{call}","title":"{name}","rawInput":{input},"_meta":{{"x.ai/tool":{{"version":1,"name":"{name}","kind":"{kind}","namespace":"grok_build","label":"Tool","read_only":false}}}}"#
         ))?;
         self.chat.line(format_args!(
             r#"{{"type":"assistant","content":"","tool_calls":[{{"id":"{call}","name":"{name}","arguments":{}}}],"model_id":"{MODEL}"}}"#,
-            Json(input)
+            JsonString(input)
         ))?;
-        self.told(format_args!(r#""type":"tool_started","tool_name":"{name}""#))
+        self.write_event(format_args!(r#""type":"tool_started","tool_name":"{name}""#))
     }
 
     fn result(&mut self, call: &str, name: &str, content: &str, output: fmt::Arguments<'_>) -> io::Result<()> {
         self.acp(format_args!(
             r#""sessionUpdate":"tool_call_update","toolCallId":"{call}","status":"completed","content":[{{"type":"content","content":{{"type":"text","text":{}}}}}],"rawOutput":{{{output}}}"#,
-            Json(content)
+            JsonString(content)
         ))?;
         self.chat.line(format_args!(
             r#"{{"type":"tool_result","tool_call_id":"{call}","content":{}}}"#,
-            Json(content)
+            JsonString(content)
         ))?;
-        let took = self.world.dice.between(2, 4_000);
-        self.told(format_args!(
+        let took = self.state.random.between(2, 4_000);
+        self.write_event(format_args!(
             r#""type":"tool_completed","tool_name":"{name}","duration_ms":{took},"outcome":"success","tool_call_id":"{call}""#
         ))
     }
 
     fn command(&mut self, call: &str) -> io::Result<()> {
-        let (command, about) = (self.world.command(self.project), self.world.sentence());
-        let input = format!(r#"{{"command":{},"description":{}}}"#, Json(&command), Json(&about));
+        let (command, about) = (self.state.command(self.project), self.state.sentence());
+        let input = format!(
+            r#"{{"command":{},"description":{}}}"#,
+            JsonString(&command),
+            JsonString(&about)
+        );
         let name = "run_terminal_command";
         self.call(call, name, "execute", &input)?;
-        // The bytes of the output stand there as numbers, which makes them four times as long.
-        let length = self.world.length(&COMMAND_OUTPUT);
-        let output = self.world.command_output(self.project, self.fit(length));
+        // The output is written as an array of byte values, which makes it four times as long.
+        let length = self.state.length(&COMMAND_OUTPUT);
+        let output = self.state.command_output(self.project, self.fit(length));
         self.result(
             call,
             name,
             &output,
             format_args!(
                 r#""type":"Bash","output":{},"output_for_prompt":{},"exit_code":0,"command":{},"timed_out":false,"signal":null"#,
-                Bytes(&output),
-                Json(&output),
-                Json(&command)
+                JsonByteArray(&output),
+                JsonString(&output),
+                JsonString(&command)
             ),
         )
     }
 
     fn read(&mut self, call: &str) -> io::Result<()> {
-        let length = self.world.length(&READ_OUTPUT);
-        let part = self.world.read(self.project, self.fit(length));
+        let length = self.state.length(&READ_OUTPUT);
+        let part = self.state.read(self.project, self.fit(length));
         let path = &part.path;
         self.call(call, "read_file", "read", &format!(r#"{{"target_file":"{path}"}}"#))?;
         let shown = text::numbered(&part.text, part.first);
@@ -316,15 +324,15 @@ impl Session<'_> {
             &shown,
             format_args!(
                 r#""type":"ReadFile","FileContent":{{"content":{},"absolute_path":"{path}"}}"#,
-                Json(&shown)
+                JsonString(&shown)
             ),
         )
     }
 
     fn edit(&mut self, call: &str) -> io::Result<()> {
-        let length = self.world.length(&EDITED);
-        let edit = self.world.edit(self.project, self.fit(length));
-        let (path, old, new) = (&edit.path, Json(&edit.old), Json(&edit.new));
+        let length = self.state.length(&EDITED);
+        let edit = self.state.edit(self.project, self.fit(length));
+        let (path, old, new) = (&edit.path, JsonString(&edit.old), JsonString(&edit.new));
         let input = format!(r#"{{"file_path":"{path}","old_string":{old},"new_string":{new}}}"#);
         self.call(call, "search_replace", "edit", &input)?;
         let done = format!("The file {path} has been updated.");
@@ -334,7 +342,7 @@ impl Session<'_> {
             &done,
             format_args!(
                 r#""type":"SearchReplace","EditsApplied":{{"tool_output_for_prompt":{}}}"#,
-                Json(&done)
+                JsonString(&done)
             ),
         )
     }

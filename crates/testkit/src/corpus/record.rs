@@ -1,20 +1,20 @@
-//! Pieces of records as they stand in a log: strings of JSON, ids, times, base64. They are written straight into a
-//! line, so that a record costs no allocation. They know no agent.
+//! Parts of records: JSON strings, ids, times, base64. They implement `Display` and are written directly into a line, so that a
+//! record needs no allocation.
 
 use std::fmt::{self, Write};
 
 use jiff::Timestamp;
 
-use crate::truth::Dice;
+use crate::truth::SeededRandom;
 
-/// A text as a string of JSON, with its quotes.
-pub(super) struct Json<'a>(pub(super) &'a str);
+/// Displays a text as a JSON string with quotes.
+pub(super) struct JsonString<'a>(pub(super) &'a str);
 
-impl fmt::Display for Json<'_> {
+impl fmt::Display for JsonString<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_char('"')?;
         let mut rest = self.0;
-        // Only these occur in what we make up; a control character would be a mistake of ours.
+        // The generator emits no other control characters.
         while let Some(at) = rest
             .bytes()
             .position(|byte| byte < 0x20 || byte == b'"' || byte == b'\\')
@@ -34,10 +34,10 @@ impl fmt::Display for Json<'_> {
     }
 }
 
-/// The bytes of a text as an array of numbers.
-pub(super) struct Bytes<'a>(pub(super) &'a str);
+/// Displays the bytes of a text as a JSON array of numbers.
+pub(super) struct JsonByteArray<'a>(pub(super) &'a str);
 
-impl fmt::Display for Bytes<'_> {
+impl fmt::Display for JsonByteArray<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut before = '[';
         for byte in self.0.bytes() {
@@ -49,20 +49,23 @@ impl fmt::Display for Bytes<'_> {
     }
 }
 
-/// A UUID, version 4 unless it carries a time.
+/// A UUID: version 7 if it was made from a time, else version 4.
 #[derive(Clone, Copy)]
 pub(super) struct Uuid(u64, u64);
 
 impl Uuid {
-    pub(super) fn roll(dice: &mut Dice) -> Uuid {
-        Uuid(dice.roll() & !0xf000 | 0x4000, dice.roll() & !(3 << 62) | 1 << 63)
+    pub(super) fn random(random: &mut SeededRandom) -> Uuid {
+        Uuid(
+            random.next_u64() & !0xf000 | 0x4000,
+            random.next_u64() & !(3 << 62) | 1 << 63,
+        )
     }
 
-    /// Version 7: begins with the time.
-    pub(super) fn at(ms: u64, dice: &mut Dice) -> Uuid {
+    /// Returns a version 7 UUID, which starts with the time.
+    pub(super) fn at(ms: u64, random: &mut SeededRandom) -> Uuid {
         Uuid(
-            ms << 16 | 0x7000 | dice.roll() & 0xfff,
-            dice.roll() & !(3 << 62) | 1 << 63,
+            ms << 16 | 0x7000 | random.next_u64() & 0xfff,
+            random.next_u64() & !(3 << 62) | 1 << 63,
         )
     }
 }
@@ -92,12 +95,12 @@ impl Time {
         Timestamp::from_millisecond(ms).expect("a time of this century")
     }
 
-    /// Year, month and day, with `between` between them.
+    /// Returns year, month and day, separated by `between`.
     pub(super) fn date(self, between: &str) -> String {
         self.stamp().strftime(&format!("%Y{between}%m{between}%d")).to_string()
     }
 
-    /// As it stands in the name of a rollout.
+    /// Returns the time in the form of a rollout's file name.
     pub(super) fn in_name(self) -> String {
         self.stamp().strftime("%Y-%m-%dT%H-%M-%S").to_string()
     }
@@ -109,46 +112,46 @@ impl fmt::Display for Time {
     }
 }
 
-/// Characters that nothing can compress: ids, signatures, images.
+/// Random characters that cannot be compressed, for ids, signatures and images.
 #[derive(Clone, Copy)]
-pub(super) struct Noise {
+pub(super) struct RandomText {
     seed: u64,
     length: usize,
     letters: &'static [u8; 64],
 }
 
 const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-/// Two letters stand twice, so that six bits choose one.
+/// Two letters occur twice, so that six bits select one.
 const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789Zz";
 
-impl Noise {
-    pub(super) fn base64(dice: &mut Dice, length: usize) -> Noise {
-        Noise {
-            seed: dice.roll(),
+impl RandomText {
+    pub(super) fn base64(random: &mut SeededRandom, length: usize) -> RandomText {
+        RandomText {
+            seed: random.next_u64(),
             length: length.next_multiple_of(4),
             letters: BASE64,
         }
     }
 
-    pub(super) fn letters(dice: &mut Dice, length: usize) -> Noise {
-        Noise {
-            seed: dice.roll(),
+    pub(super) fn letters(random: &mut SeededRandom, length: usize) -> RandomText {
+        RandomText {
+            seed: random.next_u64(),
             length,
             letters: LETTERS,
         }
     }
 }
 
-impl fmt::Display for Noise {
+impl fmt::Display for RandomText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut dice = Dice(self.seed);
+        let mut random = SeededRandom(self.seed);
         let mut left = self.length;
         while left > 0 {
             let mut chunk = [0; 80];
             for ten in chunk.chunks_mut(10) {
-                let roll = dice.roll();
+                let bits = random.next_u64();
                 for (at, letter) in ten.iter_mut().enumerate() {
-                    *letter = self.letters[(roll >> (6 * at)) as usize & 63];
+                    *letter = self.letters[(bits >> (6 * at)) as usize & 63];
                 }
             }
             let taken = left.min(chunk.len());
@@ -164,26 +167,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_survives_its_way_through_json() {
+    fn a_text_survives_json_encoding() {
         for text in ["", "plain", "a \"b\" \\ c\n\td", "文件\u{1b}"] {
-            let back: String = serde_json::from_str(&Json(text).to_string()).expect("a string of JSON");
+            let back: String = serde_json::from_str(&JsonString(text).to_string()).expect("a string of JSON");
             assert_eq!(back, text);
         }
         assert_eq!(
-            (Bytes("hi").to_string(), Bytes("").to_string()),
+            (JsonByteArray("hi").to_string(), JsonByteArray("").to_string()),
             ("[104,105]".into(), "[]".into())
         );
     }
 
     #[test]
     fn ids_and_times_have_their_form() {
-        let mut dice = Dice(1);
-        let uuid = Uuid::roll(&mut dice).to_string();
+        let mut random = SeededRandom(1);
+        let uuid = Uuid::random(&mut random).to_string();
         assert_eq!((uuid.len(), &uuid[14..15]), (36, "4"), "{uuid}");
-        let timed = Uuid::at(0x0123_4567_89ab, &mut dice).to_string();
+        let timed = Uuid::at(0x0123_4567_89ab, &mut random).to_string();
         assert!(timed.starts_with("01234567-89ab-7"), "{timed}");
         assert_eq!(Time(1_780_444_800_123).to_string(), "2026-06-03T00:00:00.123Z");
         assert_eq!(Time(1_780_444_800_123).in_name(), "2026-06-03T00-00-00");
-        assert_eq!(Noise::letters(&mut dice, 37).to_string().len(), 37);
+        assert_eq!(RandomText::letters(&mut random, 37).to_string().len(), 37);
     }
 }

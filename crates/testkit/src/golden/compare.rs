@@ -1,4 +1,4 @@
-//! What differs between two records, one entry per invocation and kind.
+//! Compares two records and reports one difference per invocation and kind.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -8,22 +8,22 @@ use std::path::Path;
 
 use super::{COMMAND, EXIT, FILES, STDERR, STDOUT, json};
 
-/// How many places of a value and lines of a text are shown.
+/// Number of differing positions and lines that are shown.
 const SHOWN_PLACES: usize = 4;
 const SHOWN_LINE_CHARS: usize = 200;
 
 /// How an invocation differs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DifferenceKind {
-    /// It is in the first record alone.
+    /// The invocation is only in the first record.
     Missing,
-    /// It is in the second record alone.
+    /// The invocation is only in the second record.
     New,
     Exit {
         before: String,
         after: String,
     },
-    /// Values at these places, as `$.path: 3 → 4`, and how many there are in all.
+    /// JSON values differ at these positions, as `$.path: 3 → 4`. `total` counts all of them.
     Json {
         places: Vec<String>,
         count: usize,
@@ -38,7 +38,7 @@ pub enum DifferenceKind {
 }
 
 impl DifferenceKind {
-    /// Returns the words by which the summary counts it.
+    /// Returns the label under which the summary counts it.
     pub fn label(&self) -> &'static str {
         match self {
             Self::Missing => "missing",
@@ -85,7 +85,7 @@ impl fmt::Display for Difference {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Comparison {
     pub differences: Vec<Difference>,
-    /// How many invocations are in both records.
+    /// Number of invocations in both records.
     pub compared: usize,
 }
 
@@ -110,7 +110,7 @@ impl fmt::Display for Comparison {
 /// Compares two records.
 ///
 /// # Errors
-/// If one of them cannot be read or holds no record.
+/// If one of them cannot be read or is not a record.
 pub fn compare(before: &Path, after: &Path) -> io::Result<Comparison> {
     let (names_before, names_after) = (names(before)?, names(after)?);
     let mut comparison = Comparison::default();
@@ -182,7 +182,7 @@ fn differing(before: &Path, after: &Path, name: &str) -> io::Result<Vec<Differen
     Ok(kinds)
 }
 
-/// An empty stream has no file.
+/// Returns an empty text if the file is missing, because empty streams have no file.
 fn read(path: &Path) -> io::Result<String> {
     match fs::read_to_string(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
@@ -247,7 +247,7 @@ fn shown(line: Option<&str>, other: Option<&str>) -> String {
 mod tests {
     use super::*;
 
-    /// A record with one home and these files.
+    /// Writes a record with one home and these files.
     fn record(files: &[(&str, &str)]) -> tempfile::TempDir {
         let place = tempfile::tempdir().expect("a temporary directory");
         fs::create_dir(place.path().join("demo")).expect("it can be made");

@@ -1,11 +1,11 @@
-//! Differences between JSON values: the order of keys does not count, and numbers are compared as numbers.
+//! Compares JSON values. The order of keys is ignored, and numbers are compared by value.
 
 use serde_json::Value;
 
-/// How much of a value is shown.
+/// Longer values are cut after this many characters.
 const SHOWN_CHARS: usize = 60;
 
-/// One place at which two values differ.
+/// One position at which two values differ.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct JsonDifference {
     /// Such as `$.sessions[0].turns`.
@@ -14,7 +14,7 @@ pub(super) struct JsonDifference {
     pub(super) after: String,
 }
 
-/// Reads one JSON value, or one per line. Returns `None` if the text is something else.
+/// Parses one JSON value, or one per line. Returns `None` if the text is not JSON.
 pub(super) fn parse(text: &str) -> Option<Vec<Value>> {
     if !text.starts_with(['{', '[']) {
         return None;
@@ -23,7 +23,7 @@ pub(super) fn parse(text: &str) -> Option<Vec<Value>> {
     values.collect::<Result<_, _>>().ok()
 }
 
-/// Returns every place at which two lists of values differ, in the order of the first.
+/// Returns every position at which two lists of values differ, in the order of the first list.
 pub(super) fn differences(before: &[Value], after: &[Value]) -> Vec<JsonDifference> {
     let mut found = Vec::new();
     match (before, after) {
@@ -94,13 +94,13 @@ mod tests {
     }
 
     #[test]
-    fn order_of_keys_and_notation_of_numbers_do_not_count() {
+    fn order_of_keys_and_notation_of_numbers_are_ignored() {
         assert!(describe(r#"{"a":1,"b":2.0}"#, r#"{"b":2.0,"a":1}"#).is_empty());
         assert!(describe(r#"{"a":1.50}"#, r#"{"a":1.5}"#).is_empty());
     }
 
     #[test]
-    fn values_are_compared_by_their_place() {
+    fn values_are_compared_by_position() {
         assert_eq!(
             describe(r#"{"a":[{"b":3}]}"#, r#"{"a":[{"b":4}]}"#),
             ["$.a[0].b: 3 → 4"]

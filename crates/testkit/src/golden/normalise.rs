@@ -1,4 +1,4 @@
-//! What cannot be the same in two records of one binary, each with its reason. Everything else is recorded as it is.
+//! Replaces what differs between two records of one binary, each with its reason. Everything else is recorded unchanged.
 
 use std::path::Path;
 use std::sync::LazyLock;
@@ -15,7 +15,7 @@ pub struct Normalisation {
     pub reason: &'static str,
 }
 
-/// Every replacement, in the order in which they are made.
+/// All replacements, in the order in which they are applied.
 pub const NORMALISATIONS: &[Normalisation] = &[
     Normalisation {
         verbs: &["demo"],
@@ -81,9 +81,9 @@ mod tests {
     fn only_the_verbs_of_a_row_are_changed_by_it() {
         let home = Path::new("/tmp/base/home");
         let text = r#"[HOME] "duration_ms":12"#;
-        let told = |verb| normalise(&text.replace("[HOME]", "/tmp/base/home/x"), verb, home);
-        assert_eq!(told("sweep"), r#"[HOME]/x "duration_ms":0"#);
-        assert_eq!(told("sessions"), r#"[HOME]/x "duration_ms":12"#);
+        let normalised = |verb| normalise(&text.replace("[HOME]", "/tmp/base/home/x"), verb, home);
+        assert_eq!(normalised("sweep"), r#"[HOME]/x "duration_ms":0"#);
+        assert_eq!(normalised("sessions"), r#"[HOME]/x "duration_ms":12"#);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Makes a record: every invocation over every home, each on a home as it was sealed.
+//! Writes a record: runs every invocation in every home, which is reset before each run.
 
 use std::fmt::Write as _;
 use std::fs::{self, File};
@@ -14,29 +14,30 @@ use crate::verbs::{Exit, Invocation, invocations};
 
 /// A run that takes longer is recorded as timed out.
 const LIMIT: Duration = Duration::from_secs(300);
-/// Text files up to this size are recorded as they are, larger ones by their hash.
+/// Text files up to this size are recorded in full, larger ones as a hash.
 const TEXT_BYTES_MAX: usize = 256 * 1024;
-/// Where homes are, relative to the directory for temporary files. It is fixed, because pages hold paths in compressed blocks.
+/// The directory of homes inside the directory for temporary files. It is fixed because pages contain paths in compressed blocks, where
+/// they cannot be normalised.
 const BASE: &str = "boswell-golden";
 
-/// What is recorded, and where.
+/// Options of a recording.
 #[derive(Clone, Debug)]
 pub struct RecordOptions {
     pub binary: PathBuf,
-    /// Real logs; without them, made-up ones.
+    /// Real logs. If `None`, synthetic logs are used.
     pub corpus: Option<PathBuf>,
-    /// A directory that does not exist, or is empty.
+    /// The output directory, which must be missing or empty.
     pub output: PathBuf,
 }
 
-/// Why a record could not be made.
+/// The reason why a record could not be written.
 #[derive(Debug)]
 pub enum RecordError {
     /// The directory is inside the repository.
     InRepository(PathBuf),
-    /// The directory holds something already.
+    /// The directory is not empty.
     NotEmpty(PathBuf),
-    /// Another record is being made.
+    /// Another process is recording.
     Locked(PathBuf),
     /// A step of the preparation failed.
     Preparation {
@@ -73,20 +74,20 @@ impl From<io::Error> for RecordError {
     }
 }
 
-/// What was recorded.
+/// The summary of a record.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RecordSummary {
     pub invocations: usize,
     /// Invocations that did not end within the time limit.
     pub timed_out: Vec<String>,
-    /// Invocations with another exit status than the list has.
+    /// Invocations whose exit status differs from the list.
     pub unexpected: Vec<String>,
 }
 
-/// Records every invocation over the demo's logs and over the corpus, or over made-up logs if there is none.
+/// Records every invocation over the demo's logs and over the corpus, or over synthetic logs if there is no corpus.
 ///
 /// # Errors
-/// If the directory cannot take a record, or the homes cannot be prepared.
+/// If the directory cannot be used, or the homes cannot be prepared.
 ///
 /// # Panics
 /// If a thread that records panics.
@@ -140,7 +141,7 @@ fn record_home(
         fs::remove_dir_all(&base)?;
     }
     fs::create_dir_all(&base)?;
-    // Its path is in hooks and schedules, and must not depend on where it was built.
+    // Hooks and schedules contain the path of the binary, so it must not depend on where it was built.
     let binary = base.join("boswell");
     fs::copy(&options.binary, &binary)?;
     let (home, runs) = FixtureHome::prepare(&base, &binary, source)?;
@@ -252,7 +253,7 @@ impl RecordWriter<'_> {
             push(out, format_args!("{what} {path} (database)\n"));
             return Ok(());
         }
-        // The home of a fixture has a fixed key; the demo makes one of its own.
+        // The demo generates a random key.
         if path.ends_with("mask.key") {
             push(out, format_args!("{what} {path} (random key)\n"));
             return Ok(());
@@ -286,7 +287,8 @@ impl RecordWriter<'_> {
     }
 }
 
-/// SQLite lays out its pages by the order and time of writes; what they hold is seen in what verbs answer.
+/// Whether a file is a database. Databases are not compared, because the layout of their pages depends on the order and time of writes,
+/// and verbs print their content.
 fn is_database(path: &str) -> bool {
     [".db", ".db-wal", ".db-shm"]
         .iter()

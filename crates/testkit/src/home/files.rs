@@ -1,4 +1,4 @@
-//! Trees of files: copied, compared by size and time, and made equal again.
+//! Copies, compares and restores directory trees. Files are compared by size and time.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, FileTimes};
@@ -22,7 +22,7 @@ pub struct FileChange {
     pub change: ChangeKind,
 }
 
-/// What is known of a file without reading it. A write sets the time, and nothing sets it back.
+/// The metadata by which files are compared. Every write changes the time, and nothing sets it back.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct FileStamp {
     bytes: u64,
@@ -32,7 +32,7 @@ struct FileStamp {
 #[derive(Default)]
 struct FileTree {
     files: BTreeMap<PathBuf, FileStamp>,
-    /// Parents come before what they hold.
+    /// Parents precede their children.
     directories: Vec<PathBuf>,
 }
 
@@ -61,7 +61,7 @@ impl FileTree {
     }
 }
 
-/// Copies a tree with the times and permissions of its files.
+/// Copies a tree, preserving times and permissions.
 pub(super) fn copy_tree(from: &Path, to: &Path) -> io::Result<()> {
     let tree = FileTree::read(from)?;
     for directory in &tree.directories {
@@ -76,11 +76,11 @@ fn copy(from: &Path, to: &Path, path: &Path) -> io::Result<()> {
     let (from, to) = (from.join(path), to.join(path));
     fs::copy(&from, &to)?;
     let modified = fs::metadata(&from)?.modified()?;
-    // Setting times needs no right to write on the open file, only to own it.
+    // Setting times requires ownership of the file, not write access.
     File::open(&to)?.set_times(FileTimes::new().set_modified(modified))
 }
 
-/// Returns how `home` differs from `sealed`, in the order of paths.
+/// Returns the differences between `home` and `sealed`, sorted by path.
 pub(super) fn changes(sealed: &Path, home: &Path) -> io::Result<Vec<FileChange>> {
     Ok(differences(&FileTree::read(sealed)?, &FileTree::read(home)?))
 }
@@ -107,7 +107,7 @@ fn differences(sealed: &FileTree, home: &FileTree) -> Vec<FileChange> {
     changes
 }
 
-/// Makes `home` equal to `sealed`. Files that did not change are not touched, so that they keep what the system knows of them.
+/// Restores `home` from `sealed`. Unchanged files are not touched, so that their inodes and times stay the same.
 pub(super) fn reset(sealed: &Path, home: &Path) -> io::Result<()> {
     let (before, now) = (FileTree::read(sealed)?, FileTree::read(home)?);
     for directory in &before.directories {
@@ -121,7 +121,7 @@ pub(super) fn reset(sealed: &Path, home: &Path) -> io::Result<()> {
     }
     let gone = now.directories.iter().rev();
     for directory in gone.filter(|directory| !sealed.join(directory).is_dir()) {
-        // A directory above may have taken it away already.
+        // Removing a parent directory may already have removed it.
         let path = home.join(directory);
         if path.is_dir() {
             fs::remove_dir_all(path)?;
@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reset_takes_back_every_kind_of_change() {
+    fn a_reset_reverts_every_kind_of_change() {
         let place = tempfile::tempdir().expect("a temporary directory");
         let (home, sealed) = (place.path().join("home"), place.path().join("sealed"));
         fs::create_dir_all(home.join("a/b")).expect("it can be made");

@@ -1,4 +1,4 @@
-//! Logs in a home, laid out where the agents keep theirs, each with the time of its last record as the time of its file.
+//! Copies logs to where the agents keep theirs, and sets the time of each file to that of its last record.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, FileTimes};
@@ -10,20 +10,20 @@ use serde_json::Value;
 
 use crate::logs::ClaudeLog;
 
-/// The time of logs that do not say when they were written.
+/// The time of logs without timestamps.
 const UNDATED: &str = "2025-12-01T12:00:00Z";
-/// Keys before the times of records.
+/// JSON keys of timestamps.
 const TIME_KEYS: [&str; 4] = ["\"timestamp\":", "\"updated_at\":", "\"last_active_at\":", "\"ts\":"];
-/// How much of the end of a file is searched for a time.
+/// Number of bytes at the end of a file that are searched for a timestamp.
 const TAIL_BYTES: usize = 256 * 1024;
-/// How many lines of a log are searched for its session.
+/// Number of lines of a log that are searched for its session id.
 const HEAD_LINES: usize = 200;
 
-/// Text that must never reach a terminal as it is: it would blink, ring, rename the window, clear the screen and reverse the line.
+/// Text that must never reach a terminal unescaped: it would blink, ring the bell, rename the window, clear the screen and reverse the line.
 pub(super) const HOSTILE: &str =
     "\u{1b}[5mblink\u{1b}[2J \u{7}bell \u{1b}]0;title\u{7} \u{9b}31m c1 \u{202e}reversed \u{8}\u{8}back";
 
-/// Writes a session whose every text is hostile.
+/// Writes a session in which every text is hostile.
 pub(super) fn write_hostile(home: &Path) -> io::Result<()> {
     let id = "5e55bad0-0000-4000-8000-00000000bad0";
     let log = ClaudeLog::new(id)
@@ -38,7 +38,7 @@ pub(super) fn write_hostile(home: &Path) -> io::Result<()> {
     )
 }
 
-/// Copies real logs into the roots of their agents, named as the agents name them by the ids in their records.
+/// Copies real logs into the roots of their agents, with file names derived from the ids in their records.
 pub(super) fn lay_out(corpus: &Path, step: usize, home: &Path) -> io::Result<()> {
     let claude = below(&corpus.join("claude"), "jsonl")?;
     let (subagents, mains): (Vec<_>, Vec<_>) = claude.into_iter().partition(|path| name(path).starts_with("agent-"));
@@ -77,7 +77,7 @@ pub(super) fn lay_out(corpus: &Path, step: usize, home: &Path) -> io::Result<()>
     lay_out_grok(&corpus.join("grok"), home)
 }
 
-/// A session of Grok is a directory; all of them are taken, since there are few.
+/// Copies all sessions of Grok, which are directories. There are few of them.
 fn lay_out_grok(corpus: &Path, home: &Path) -> io::Result<()> {
     let mut numbers: BTreeMap<PathBuf, usize> = BTreeMap::new();
     for path in below(corpus, "")? {
@@ -97,7 +97,7 @@ fn lay_out_grok(corpus: &Path, home: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Gives every file below the agents' roots the time of its last record, and returns the newest of them.
+/// Sets the time of every file below the agents' roots to that of its last record. Returns the newest time.
 pub(super) fn set_times(home: &Path) -> io::Result<Timestamp> {
     let undated: Timestamp = UNDATED.parse().expect("it is a time");
     let mut newest = undated;
@@ -121,7 +121,7 @@ fn last_time(bytes: &[u8]) -> Option<Timestamp> {
     TIME_KEYS.iter().filter_map(|key| behind(key)).max()
 }
 
-/// Reads the time that a text begins with, as RFC 3339 or as seconds or milliseconds.
+/// Parses the time at the start of a text: RFC 3339, seconds or milliseconds.
 fn time_at(text: &str) -> Option<Timestamp> {
     let text = text.trim_start();
     if let Some(quoted) = text.strip_prefix('"') {
@@ -135,7 +135,7 @@ fn time_at(text: &str) -> Option<Timestamp> {
     }
 }
 
-/// Returns the first text at a path of keys in the records of a log.
+/// Returns the first string at a path of keys in the records of a log.
 fn id_in(path: &Path, keys: &[&str]) -> io::Result<Option<String>> {
     let bytes = fs::read(path)?;
     let records = bytes.split(|byte| *byte == b'\n').take(HEAD_LINES);
@@ -149,7 +149,7 @@ fn id_in(path: &Path, keys: &[&str]) -> io::Result<Option<String>> {
     Ok({ found }.next())
 }
 
-/// Returns the files below a directory whose name ends in `.ending`, or all, in the order of paths.
+/// Returns the files below a directory, sorted by path. If `ending` is not empty, only those with this extension.
 pub(super) fn below(directory: &Path, ending: &str) -> io::Result<Vec<PathBuf>> {
     let mut paths = Vec::new();
     let mut waiting = vec![directory.to_owned()];

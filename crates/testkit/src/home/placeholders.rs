@@ -1,5 +1,5 @@
-//! The values of the placeholders in invocations. They are chosen from the logs and not from the binary's answers, so that two
-//! binaries run the same commands.
+//! Chooses the values of placeholders in invocations. They come from the logs and not from the binary's output, so that two binaries
+//! run the same commands.
 
 use std::fs;
 use std::io;
@@ -7,16 +7,16 @@ use std::path::{Path, PathBuf};
 
 use super::logs::{below, name};
 
-/// Sessions of this size have something to show, and no answer about them is slow.
+/// Sessions of this size have enough content and are still fast to process.
 const GOOD_BYTES: std::ops::Range<u64> = 20_000..400_000;
-/// Films are slow to make, so they use a short session.
+/// Films use a short session, because rendering is slow.
 const SMALL_BYTES_MIN: u64 = 2_000;
 
 /// Used if no session made a commit or edited a file.
 const UNKNOWN_COMMIT: &str = "0000000";
 const UNKNOWN_FILE: &str = "/home/ada/nothing.txt";
 
-/// Values for the placeholders; empty where the logs hold nothing of the kind.
+/// Values of the placeholders. Empty if the logs contain nothing of the kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Placeholders {
     pub claude: String,
@@ -44,7 +44,7 @@ struct LogFile {
 }
 
 impl Placeholders {
-    /// Chooses sessions and what they hold among the logs of a home.
+    /// Chooses sessions, commits and files from the logs of a home.
     pub(super) fn find(home: &Path) -> io::Result<Self> {
         let claude = claude_logs(home)?;
         let codex = codex_logs(home)?;
@@ -137,7 +137,7 @@ fn grok_logs(home: &Path) -> io::Result<Vec<LogFile>> {
         .collect()
 }
 
-/// A log whose session is named by the last part of `id`.
+/// Returns a log whose session id is the last component of `id`.
 fn log(path: &Path, agent: &str, id: &Path) -> io::Result<LogFile> {
     Ok(LogFile {
         path: path.to_owned(),
@@ -146,7 +146,7 @@ fn log(path: &Path, agent: &str, id: &Path) -> io::Result<LogFile> {
     })
 }
 
-/// Returns the text of the chosen log, then those of the others.
+/// Returns the text of the chosen log, followed by those of the others.
 fn texts(logs: &[LogFile], chosen: Option<&LogFile>) -> io::Result<Vec<String>> {
     let others = logs.iter().filter(|log| log.bytes < GOOD_BYTES.end);
     let mut texts = Vec::new();

@@ -1,4 +1,4 @@
-//! One invocation without a terminal, within a time limit.
+//! Runs one invocation without a terminal and with a time limit.
 
 use std::io::{self, Read, Write};
 use std::process::{Child, Stdio};
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use super::FixtureHome;
 use crate::verbs::{Ending, Exit, Invocation};
 
-/// What a run without a terminal printed, and how it ended.
+/// The output and the exit status of a run without a terminal.
 #[derive(Debug)]
 pub struct PlainRun {
     pub stdout: Vec<u8>,
@@ -38,7 +38,7 @@ impl FixtureHome {
         command.stdin(if input.is_some() { Stdio::piped() } else { Stdio::null() });
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
         if let (Some(mut pipe), Some(text)) = (child.stdin.take(), input) {
-            // A program that does not read its input may have ended already.
+            // Writing fails if the program ended without reading its input.
             _ = pipe.write_all(text.as_bytes());
         }
         let (sender, chunks) = channel();
@@ -75,13 +75,13 @@ impl FixtureHome {
     }
 }
 
-/// Returns whether there is a line with this text, which is written to its end.
+/// Whether the output contains a complete line with this text.
 fn has_line(bytes: &[u8], text: &str) -> bool {
     let at = bytes.windows(text.len()).position(|window| window == text.as_bytes());
     at.is_some_and(|at| bytes[at..].contains(&b'\n'))
 }
 
-/// Sends what a pipe gives until it is closed.
+/// Forwards the output of a pipe to a channel until the pipe is closed.
 fn forward<R, F>(pipe: Option<R>, sender: Sender<(Stream, Vec<u8>)>, label: F)
 where
     R: Read + Send + 'static,

@@ -1,4 +1,4 @@
-//! Claude Code's log: one JSON object per line, linked by `uuid` and `parentUuid`.
+//! Builds logs of Claude Code: one JSON object per line, linked by `uuid` and `parentUuid`.
 
 use std::fmt;
 
@@ -34,16 +34,16 @@ pub struct ClaudeLog {
     step: SignedDuration,
     parent: Option<String>,
     prompt: Option<String>,
-    /// Records and calls so far; ids are made of it.
+    /// The number of records and calls so far, from which ids derive.
     serial: u64,
-    /// Ids begin with it, so that two logs do not share ids by accident.
+    /// The prefix of all ids, which differs between logs.
     family: u32,
     lines: Vec<Line>,
     line_end: &'static str,
     final_line_end: bool,
 }
 
-/// What a call reports when the test does not say.
+/// The default usage of a call.
 const SOME_USAGE: Usage = Usage {
     input: 10,
     output: 20,
@@ -58,9 +58,9 @@ enum Line {
     Raw(String),
 }
 
-/// Where and when.
+/// Session, time and place.
 impl ClaudeLog {
-    /// The main log of a session.
+    /// Starts the main log of a session.
     pub fn new(session: &str) -> ClaudeLog {
         ClaudeLog {
             session: session.to_owned(),
@@ -81,7 +81,7 @@ impl ClaudeLog {
         }
     }
 
-    /// The log of a subagent: it carries the session id of its parent and its own agent id.
+    /// Starts the log of a subagent, which has the session id of its parent and its own agent id.
     pub fn subagent(session: &str, agent: &str) -> ClaudeLog {
         let mut log = ClaudeLog::new(session);
         log.agent = Some(agent.to_owned());
@@ -89,7 +89,7 @@ impl ClaudeLog {
         log
     }
 
-    /// Sets the time of the next record; each record moves it on by one [`step_ms`](Self::step_ms).
+    /// Sets the time of the next record. Each record advances it by [`step_ms`](Self::step_ms).
     ///
     /// # Panics
     /// If `time` is not RFC 3339.
@@ -98,37 +98,37 @@ impl ClaudeLog {
         self
     }
 
-    /// Lets time pass without a record.
+    /// Advances the time without a record.
     pub fn wait_s(mut self, seconds: i64) -> ClaudeLog {
         self.now += SignedDuration::from_secs(seconds);
         self
     }
 
-    /// Sets how far time moves with each record (one second, unless told).
+    /// Sets how far each record advances the time. The default is one second.
     pub fn step_ms(mut self, milliseconds: i64) -> ClaudeLog {
         self.step = SignedDuration::from_millis(milliseconds);
         self
     }
 
-    /// Sets the working directory of the records to come.
+    /// Sets the working directory of all following records.
     pub fn cwd(mut self, cwd: &str) -> ClaudeLog {
         cwd.clone_into(&mut self.cwd);
         self
     }
 
-    /// Sets the git branch of the records to come.
+    /// Sets the git branch of all following records.
     pub fn branch(mut self, branch: &str) -> ClaudeLog {
         branch.clone_into(&mut self.branch);
         self
     }
 
-    /// Sets the version of Claude Code in the records to come.
+    /// Sets the version of Claude Code in all following records.
     pub fn version(mut self, version: &str) -> ClaudeLog {
         version.clone_into(&mut self.version);
         self
     }
 
-    /// Sets the model of the calls to come.
+    /// Sets the model of all following calls.
     pub fn model(mut self, model: &str) -> ClaudeLog {
         model.clone_into(&mut self.model);
         self
@@ -140,16 +140,16 @@ impl ClaudeLog {
         self
     }
 
-    /// Leaves the last line without its end.
+    /// Omits the line break of the last line.
     pub fn no_final_newline(mut self) -> ClaudeLog {
         self.final_line_end = false;
         self
     }
 }
 
-/// What the human and the harness write.
+/// Records of the user and the harness.
 impl ClaudeLog {
-    /// A prompt typed by a human.
+    /// Appends a prompt that the user typed.
     pub fn prompt(mut self, text: &str) -> ClaudeLog {
         self.serial += 1;
         self.prompt = Some(self.uuid_of(self.serial));
@@ -163,7 +163,7 @@ impl ClaudeLog {
         }
     }
 
-    /// A `user` record with any content: a string or blocks.
+    /// Appends a `user` record with any content: a string or blocks.
     pub fn user(mut self, content: impl Into<Value>) -> ClaudeLog {
         let mut record = self.envelope("user");
         record["message"] = json!({"role": "user", "content": content.into()});
@@ -174,26 +174,26 @@ impl ClaudeLog {
         self
     }
 
-    /// A `user` record written by the harness.
+    /// Appends a `user` record that the harness wrote.
     pub fn meta(self, text: &str) -> ClaudeLog {
         self.user(text).with("isMeta", true)
     }
 
-    /// A slash command such as `/review src`.
+    /// Appends a slash command such as `/review src`.
     pub fn command(self, name: &str, args: &str) -> ClaudeLog {
         self.user(format!(
             "<command-message>{name}</command-message>\n<command-name>/{name}</command-name>\n<command-args>{args}</command-args>"
         ))
     }
 
-    /// A shell command typed by the human with `!`, and what it printed.
+    /// Appends a shell command that the user ran with `!`, and its output.
     pub fn bang(self, command: &str, stdout: &str) -> ClaudeLog {
         self.user(format!("<bash-input>{command}</bash-input>")).user(format!(
             "<bash-stdout>{stdout}</bash-stdout><bash-stderr></bash-stderr>"
         ))
     }
 
-    /// A prompt typed while the agent works.
+    /// Appends a prompt that the user typed while the agent worked.
     pub fn queued(mut self, text: &str) -> ClaudeLog {
         let time = self.tick();
         let session = self.session.clone();
@@ -204,12 +204,12 @@ impl ClaudeLog {
             .without("uuid")
     }
 
-    /// The human stops the agent.
+    /// Appends an interrupt by the user.
     pub fn interrupt(self) -> ClaudeLog {
         self.user(json!([{"type": "text", "text": "[Request interrupted by user]"}]))
     }
 
-    /// A `system` record. `fields` is an object that joins the record.
+    /// Appends a `system` record with additional `fields`.
     pub fn system(mut self, subtype: &str, fields: Value) -> ClaudeLog {
         let mut record = self.envelope("system");
         record["subtype"] = json!(subtype);
@@ -218,7 +218,7 @@ impl ClaudeLog {
         self
     }
 
-    /// An `attachment` record.
+    /// Appends an `attachment` record.
     pub fn attachment(mut self, attachment: Value) -> ClaudeLog {
         let mut record = self.envelope("attachment");
         record["attachment"] = attachment;
@@ -226,7 +226,7 @@ impl ClaudeLog {
         self
     }
 
-    /// A compaction: the boundary and the summary that goes on.
+    /// Appends a compaction: the boundary and the summary.
     pub fn compact(mut self, summary: &str) -> ClaudeLog {
         let before = self.parent.take();
         self.system(
@@ -242,36 +242,36 @@ impl ClaudeLog {
         .with("isCompactSummary", true)
     }
 
-    /// A title found by the agent.
+    /// Appends a title that the agent chose.
     pub fn title(self, title: &str) -> ClaudeLog {
         let session = self.session.clone();
         self.record(json!({"type": "ai-title", "aiTitle": title, "sessionId": session}))
     }
 }
 
-/// What the model says and does. Each of these is one API call.
+/// Messages and tool calls of the model. Each method appends one API call.
 impl ClaudeLog {
-    /// A reply in words.
+    /// Appends a text answer.
     pub fn reply(self, text: &str) -> ClaudeLog {
         self.call([json!({"type": "text", "text": text})])
     }
 
-    /// A thought.
+    /// Appends a thinking block.
     pub fn think(self, text: &str) -> ClaudeLog {
         self.call([json!({"type": "thinking", "thinking": text, "signature": "c2lnbmVk"})])
     }
 
-    /// A tool call and its result.
+    /// Appends a tool call and its result.
     pub fn tool(self, name: &str, input: Value, output: &str) -> ClaudeLog {
         self.tool_call(name, input).result(output)
     }
 
-    /// A tool call that fails.
+    /// Appends a tool call that fails.
     pub fn failed_tool(self, name: &str, input: Value, output: &str) -> ClaudeLog {
         self.tool_call(name, input).result(output).error()
     }
 
-    /// A tool call that the human forbids, with a word about it.
+    /// Appends a tool call that the user denies, with the reason.
     pub fn denied_tool(self, name: &str, input: Value, words: &str) -> ClaudeLog {
         self.tool_call(name, input)
             .result(&format!(
@@ -283,13 +283,13 @@ impl ClaudeLog {
             .with("toolDenialKind", "user-rejected")
     }
 
-    /// A tool call without its result.
+    /// Appends a tool call without its result.
     pub fn tool_call(self, name: &str, input: Value) -> ClaudeLog {
         let id = format!("toolu_01{:08x}{:08}", self.family, self.serial + 1);
         self.call([json!({"type": "tool_use", "id": id, "name": name, "input": input})])
     }
 
-    /// The result of the last tool call.
+    /// Appends the result of the last tool call.
     ///
     /// # Panics
     /// If no tool was called.
@@ -306,7 +306,7 @@ impl ClaudeLog {
         )
     }
 
-    /// One API call with several content blocks: one row each, as Claude Code writes them.
+    /// Appends one API call with several content blocks. Claude Code writes a record per block.
     pub fn call(mut self, blocks: impl IntoIterator<Item = Value>) -> ClaudeLog {
         self.serial += 1;
         let (message, request) = self.ids_of(self.serial);
@@ -327,7 +327,7 @@ impl ClaudeLog {
         self
     }
 
-    /// Sets the usage of the last API call, on all its rows: a [`Usage`] or any JSON.
+    /// Sets the usage of the last API call in all its records: a [`Usage`] or any JSON.
     ///
     /// # Panics
     /// If there was no call.
@@ -350,7 +350,7 @@ impl ClaudeLog {
     }
 }
 
-/// What the other methods do not know.
+/// Anything that the other methods do not support.
 impl ClaudeLog {
     /// Sets a field of the last record.
     ///
@@ -373,26 +373,26 @@ impl ClaudeLog {
         self
     }
 
-    /// A record as it is, without an envelope. Time does not move.
+    /// Appends a record without an envelope. The time does not advance.
     pub fn record(mut self, record: Value) -> ClaudeLog {
         self.lines.push(Line::Record(record));
         self
     }
 
-    /// A line as it is, broken or not.
+    /// Appends a line unchanged, which need not be valid.
     pub fn raw(mut self, line: &str) -> ClaudeLog {
         self.lines.push(Line::Raw(line.to_owned()));
         self
     }
 
-    /// The human goes back: the next record is a child of `uuid`, and what followed it stays in the log.
+    /// Rewinds the conversation: the next record is a child of `uuid`. The records after `uuid` stay in the log.
     pub fn rewind_to(mut self, uuid: &str) -> ClaudeLog {
         self.parent = Some(uuid.to_owned());
         self
     }
 
-    /// The same history in a new session: records with a `uuid` come along, with the new `sessionId` and nothing else
-    /// changed. Ids made from here on differ from those of the parent.
+    /// Returns a fork: a new session with a copy of all records that have a `uuid`. Only their `sessionId` changes. Later ids differ from
+    /// those of the parent.
     pub fn fork(&self, session: &str) -> ClaudeLog {
         let mut log = self.clone();
         session.clone_into(&mut log.session);
@@ -407,17 +407,17 @@ impl ClaudeLog {
         log
     }
 
-    /// The `uuid` of the last record that has one: for [`rewind_to`](Self::rewind_to).
+    /// Returns the `uuid` of the last record that has one, for [`rewind_to`](Self::rewind_to).
     pub fn last_uuid(&self) -> Option<&str> {
         self.records().rev().find_map(|record| record["uuid"].as_str())
     }
 
-    /// The time of the next record.
+    /// Returns the time of the next record.
     pub fn now(&self) -> Timestamp {
         self.now
     }
 
-    /// The path under the agent's home: `projects/<project>/…`.
+    /// Returns the path relative to the agent's root: `projects/<project>/…`.
     pub fn path(&self) -> String {
         let project: String = self
             .cwd
@@ -430,12 +430,12 @@ impl ClaudeLog {
         }
     }
 
-    /// The log as it would lie on disk.
+    /// Returns the content of the log file.
     pub fn jsonl(&self) -> String {
         self.to_string()
     }
 
-    /// The envelope of the next record: a new `uuid` under the last one, and time moves.
+    /// Returns the envelope of the next record, whose parent is the last record, and advances the time.
     pub(crate) fn envelope(&mut self, kind: &str) -> Value {
         self.serial += 1;
         let time = self.tick();
@@ -450,7 +450,7 @@ impl ClaudeLog {
         record
     }
 
-    /// Appends a record and makes it the parent of the next, if it has a `uuid`.
+    /// Appends a record. If it has a `uuid`, it becomes the parent of the next one.
     pub(crate) fn push(&mut self, record: Value) {
         if let Some(uuid) = record["uuid"].as_str() {
             self.parent = Some(uuid.to_owned());
@@ -458,7 +458,7 @@ impl ClaudeLog {
         self.lines.push(Line::Record(record));
     }
 
-    /// Appends a line as it is.
+    /// Appends a line unchanged.
     pub(crate) fn push_raw(&mut self, line: String) {
         self.lines.push(Line::Raw(line));
     }
@@ -515,7 +515,7 @@ impl fmt::Display for ClaudeLog {
     }
 }
 
-/// The id of the tool call in a record, and the record's `uuid`.
+/// Returns the id of the tool call in a record and the record's `uuid`.
 fn tool_use_of(record: &Value) -> Option<(Value, Value)> {
     let blocks = record["message"]["content"].as_array()?;
     let block = blocks.iter().rev().find(|block| block["type"] == "tool_use")?;
@@ -542,7 +542,7 @@ mod tests {
     }
 
     #[test]
-    fn a_story_becomes_a_chain_of_records_with_advancing_times() {
+    fn records_are_chained_and_their_times_advance() {
         let log = ClaudeLog::new(SESSION)
             .prompt("fix the login")
             .tool("Bash", json!({"command": "ls"}), "a")
@@ -565,9 +565,9 @@ mod tests {
     }
 
     #[test]
-    fn the_same_story_gives_the_same_bytes_and_another_session_other_ids() {
-        let tell = |session| ClaudeLog::new(session).prompt("a").reply("b").jsonl();
-        assert_eq!(tell(SESSION), tell(SESSION));
+    fn the_same_calls_give_the_same_bytes_and_sessions_have_different_ids() {
+        let build = |session| ClaudeLog::new(session).prompt("a").reply("b").jsonl();
+        assert_eq!(build(SESSION), build(SESSION));
         let other = ClaudeLog::new("other").prompt("a").reply("b");
         assert_ne!(
             parsed(&other)[1]["message"]["id"],
@@ -576,7 +576,7 @@ mod tests {
     }
 
     #[test]
-    fn usage_reaches_every_row_of_the_last_call_and_no_other() {
+    fn usage_is_set_in_every_row_of_the_last_call_only() {
         let blocks = [
             json!({"type": "text", "text": "a"}),
             json!({"type": "text", "text": "b"}),
@@ -605,7 +605,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_end_as_told() {
+    fn line_endings_follow_the_options() {
         let log = ClaudeLog::new(SESSION).raw("{\"torn").raw("").crlf().no_final_newline();
         assert_eq!(log.jsonl(), "{\"torn\r\n");
     }

@@ -1,16 +1,16 @@
-//! The rules about Rust text.
+//! Rules about Rust code.
 //!
-//! Tests may do what the product may not: print, ask for the time, write SQL into a log they make
-//! up. So most rules look at product code only. What they cannot see: code which a macro writes.
+//! Most rules check product code only, because tests may print, read the clock and contain SQL. Code that macros generate is not
+//! checked.
 
 use super::rust::{Source, is_word, names};
 use super::{Complaint, complain};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The one file that asks for time, home and environment.
-const DOORSTEP: &str = "crates/boswell/src/context.rs";
+/// The only file that reads the clock, the home directory and the environment.
+const AMBIENT_FILE: &str = "crates/boswell/src/context.rs";
 
-/// What only the doors may do, and how to do without.
+/// What only `boswell` may use, and the alternative.
 const AMBIENT: &[(&str, &str)] = &[
     ("std::env", "take what you need as an argument"),
     ("env::", "take what you need as an argument"),
@@ -21,8 +21,8 @@ const AMBIENT: &[(&str, &str)] = &[
     ("eprint!", "return the text, `boswell` prints it"),
 ];
 
-/// What, at the doors, only the doorstep may do. `main` may take its arguments, and clippy watches over printing.
-const AMBIENT_AT_THE_DOORS: &[(&str, &str)] = &[
+/// What only [`AMBIENT_FILE`] may use inside `boswell`. `main` may read its arguments, and clippy checks printing.
+const AMBIENT_IN_BOSWELL: &[(&str, &str)] = &[
     ("env::var", "take what you need from the context"),
     ("env::current_dir", "take what you need from the context"),
     ("env::home_dir", "take what you need from the context"),
@@ -30,7 +30,7 @@ const AMBIENT_AT_THE_DOORS: &[(&str, &str)] = &[
     ("SystemTime", "take the time from the context"),
 ];
 
-/// What a reader must not know.
+/// What `transcript` must not use.
 const NOT_IN_TRANSCRIPT: &[&str] = &[
     "std::fs",
     "fs::",
@@ -56,13 +56,13 @@ pub(super) fn check(sources: &[Source], out: &mut Vec<Complaint>) {
     one_writer_per_table(sources, out);
 }
 
-/// The crate whose `src` a file belongs to.
+/// Returns the crate to whose `src` a file belongs.
 fn crate_of(path: &str) -> Option<&str> {
     let (name, rest) = path.strip_prefix("crates/")?.split_once('/')?;
     rest.starts_with("src/").then_some(name)
 }
 
-/// A file says on top what it is for. A command's help text serves as its own.
+/// Requires a `//!` header, or the help text of a command instead.
 fn header(source: &Source, out: &mut Vec<Complaint>) {
     if crate_of(&source.path).is_none() {
         return;
@@ -81,7 +81,7 @@ fn is_store(path: &str) -> bool {
     path == "crates/memory/src/store.rs" || path.starts_with("crates/memory/src/store/")
 }
 
-/// SQL stands only in the store.
+/// Forbids SQL outside the store.
 fn sql(source: &Source, out: &mut Vec<Complaint>) {
     if matches!(crate_of(&source.path), None | Some("testkit")) || is_store(&source.path) {
         return;
@@ -101,8 +101,8 @@ fn words(text: &str) -> Vec<&str> {
     text.split(|c| !is_word(c)).filter(|word| !word.is_empty()).collect()
 }
 
-/// The SQL statement a text holds, if it holds one. Only capitals count: "select a day from the
-/// list" is English.
+/// Returns the first keyword if the text contains an SQL statement. Only capitals count, because "select a day from the list" is
+/// English.
 fn sql_keywords(text: &str) -> Option<&'static str> {
     let words = words(text);
     let follows = |first: &str, second: &str| {
@@ -125,10 +125,10 @@ fn sql_keywords(text: &str) -> Option<&'static str> {
     }
 }
 
-/// Each table has one file that writes it. Migrations are the store's building site and exempt.
+/// Requires that each table is written by one file. Migrations are exempt.
 fn one_writer_per_table(sources: &[Source], out: &mut Vec<Complaint>) {
     let mut writers: BTreeMap<String, &Source> = BTreeMap::new();
-    let mut told = BTreeSet::new();
+    let mut expected = BTreeSet::new();
     let store = sources
         .iter()
         .filter(|s| is_store(&s.path) && !s.path.ends_with("/schema.rs"));
@@ -137,7 +137,7 @@ fn one_writer_per_table(sources: &[Source], out: &mut Vec<Complaint>) {
         for literal in product {
             for table in written_tables(&literal.text) {
                 let writer = writers.entry(table.clone()).or_insert(source);
-                if writer.path != source.path && told.insert((table.clone(), &source.path)) {
+                if writer.path != source.path && expected.insert((table.clone(), &source.path)) {
                     let message = format!("`{table}` is written by `{}` already", writer.path);
                     complain(out, &source.path, literal.line, "one-writer", message);
                 }
@@ -165,12 +165,12 @@ fn written_tables(text: &str) -> Vec<String> {
     tables
 }
 
-/// Time and environment enter at the doorstep, output leaves at the doors.
+/// Forbids reading the clock and the environment outside [`AMBIENT_FILE`], and printing outside `boswell`.
 fn ambient(source: &Source, out: &mut Vec<Complaint>) {
     let (forbidden, home) = match crate_of(&source.path) {
         None | Some("testkit") => return,
-        Some("boswell") if source.path == DOORSTEP => return,
-        Some("boswell") => (AMBIENT_AT_THE_DOORS, DOORSTEP),
+        Some("boswell") if source.path == AMBIENT_FILE => return,
+        Some("boswell") => (AMBIENT_IN_BOSWELL, AMBIENT_FILE),
         Some(_) => (AMBIENT, "crates/boswell"),
     };
     for (line, code) in source.product_code() {
@@ -179,20 +179,20 @@ fn ambient(source: &Source, out: &mut Vec<Complaint>) {
             let message = format!("`{name}` belongs into `{home}`: {instead}");
             complain(out, &source.path, line, "ambient", message);
         }
-        if asks_the_time(code) {
+        if reads_the_clock(code) {
             let message = format!("`now()` belongs into `{home}`: take the time as an argument");
             complain(out, &source.path, line, "ambient", message);
         }
     }
 }
 
-/// Whether a line calls, or hands on, any type's `now`.
-fn asks_the_time(code: &str) -> bool {
+/// Whether a line calls or passes on the `now` function of any type.
+fn reads_the_clock(code: &str) -> bool {
     code.match_indices("::now")
         .any(|(at, found)| !code[at + found.len()..].starts_with(is_word))
 }
 
-/// Readers are fed by strangers: they see bytes and return values.
+/// Forbids I/O in `transcript`, because readers process untrusted input.
 fn transcript_is_pure(source: &Source, out: &mut Vec<Complaint>) {
     if crate_of(&source.path) != Some("transcript") {
         return;
@@ -205,7 +205,7 @@ fn transcript_is_pure(source: &Source, out: &mut Vec<Complaint>) {
     }
 }
 
-/// What is not finished is not here yet, and a test that does not run is none.
+/// Forbids unfinished code and ignored tests.
 fn unfinished(source: &Source, out: &mut Vec<Complaint>) {
     for (line, code) in source.all_code() {
         for name in ["todo!", "unimplemented!", "dbg!", "#[ignore"] {
@@ -221,8 +221,8 @@ fn unfinished(source: &Source, out: &mut Vec<Complaint>) {
 mod tests {
     use super::*;
 
-    /// The complaints about one made-up file, as `line rule`.
-    fn told(path: &str, text: &str) -> Vec<String> {
+    /// Returns the complaints about one file, as `line rule`.
+    fn complaints_about(path: &str, text: &str) -> Vec<String> {
         told_of(&[(path, text)])
     }
 
@@ -234,23 +234,26 @@ mod tests {
     }
 
     #[test]
-    fn a_file_needs_a_header_that_says_something() {
-        assert_eq!(told("crates/memory/src/a.rs", "fn a() {}\n"), ["1 header"]);
-        assert_eq!(told("crates/memory/src/a.rs", "//!\nfn a() {}\n"), ["1 header"]);
-        assert_eq!(told("crates/memory/src/a.rs", ""), ["1 header"]);
-        assert!(told("crates/memory/src/a.rs", "//! What.\nfn a() {}\n").is_empty());
-        assert!(told("crates/memory/tests/a.rs", "fn a() {}\n").is_empty());
+    fn a_file_needs_a_header() {
+        assert_eq!(complaints_about("crates/memory/src/a.rs", "fn a() {}\n"), ["1 header"]);
+        assert_eq!(
+            complaints_about("crates/memory/src/a.rs", "//!\nfn a() {}\n"),
+            ["1 header"]
+        );
+        assert_eq!(complaints_about("crates/memory/src/a.rs", ""), ["1 header"]);
+        assert!(complaints_about("crates/memory/src/a.rs", "//! What.\nfn a() {}\n").is_empty());
+        assert!(complaints_about("crates/memory/tests/a.rs", "fn a() {}\n").is_empty());
     }
 
     #[test]
     fn the_help_text_of_a_command_serves_as_its_header() {
         let path = "crates/boswell/src/commands/read.rs";
-        assert!(told(path, "use a::b;\n/// Show a log\nstruct ReadArgs;\n").is_empty());
-        assert_eq!(told(path, "use a::b;\nstruct ReadArgs;\n"), ["1 header"]);
+        assert!(complaints_about(path, "use a::b;\n/// Show a log\nstruct ReadArgs;\n").is_empty());
+        assert_eq!(complaints_about(path, "use a::b;\nstruct ReadArgs;\n"), ["1 header"]);
     }
 
     #[test]
-    fn sql_outside_the_store_is_told() {
+    fn sql_outside_the_store_is_reported() {
         for statement in [
             "SELECT a\n FROM b",
             "INSERT INTO a VALUES (1)",
@@ -259,22 +262,26 @@ mod tests {
             "CREATE TABLE a (b)",
         ] {
             let text = format!("//! A.\nconst A: &str = r#\"{statement}\"#;\n");
-            assert_eq!(told("crates/memory/src/a.rs", &text), ["2 sql"], "{statement}");
-            assert!(told("crates/memory/src/store/a.rs", &text).is_empty());
+            assert_eq!(
+                complaints_about("crates/memory/src/a.rs", &text),
+                ["2 sql"],
+                "{statement}"
+            );
+            assert!(complaints_about("crates/memory/src/store/a.rs", &text).is_empty());
         }
     }
 
     #[test]
-    fn english_comments_and_tests_are_no_sql() {
+    fn english_text_comments_and_tests_are_not_sql() {
         let path = "crates/boswell/src/a.rs";
-        assert!(told(path, "//! A.\nconst A: &str = \"select one from the list\";\n").is_empty());
-        assert!(told(path, "//! A.\n// SELECT a FROM b\n").is_empty());
+        assert!(complaints_about(path, "//! A.\nconst A: &str = \"select one from the list\";\n").is_empty());
+        assert!(complaints_about(path, "//! A.\n// SELECT a FROM b\n").is_empty());
         let test = "//! A.\n#[cfg(test)]\nmod tests {\n    const A: &str = \"DELETE FROM a\";\n}\n";
-        assert!(told(path, test).is_empty());
+        assert!(complaints_about(path, test).is_empty());
     }
 
     #[test]
-    fn a_table_written_by_two_files_is_told_once() {
+    fn a_table_written_by_two_files_is_reported_once() {
         let first = (
             "crates/memory/src/store/a.rs",
             "//! A.\nconst A: &str = \"INSERT INTO t VALUES (1) ON CONFLICT DO UPDATE SET b = 1\";\n",
@@ -292,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn time_environment_and_printing_belong_to_the_doors() {
+    fn only_boswell_reads_the_clock_and_prints() {
         for line in [
             "use std::env;",
             "let a = env::var(\"A\");",
@@ -304,11 +311,19 @@ mod tests {
             "print!(\"a\");",
         ] {
             let text = format!("//! A.\n{line}\n");
-            assert_eq!(told("crates/memory/src/a.rs", &text), ["2 ambient"], "{line}");
-            assert_eq!(told("crates/transcript/src/a.rs", &text), ["2 ambient"], "{line}");
-            assert!(told(DOORSTEP, &text).is_empty(), "{line}");
-            assert!(told("crates/testkit/src/a.rs", &text).is_empty(), "{line}");
-            assert!(told("crates/memory/tests/a.rs", &text).is_empty(), "{line}");
+            assert_eq!(
+                complaints_about("crates/memory/src/a.rs", &text),
+                ["2 ambient"],
+                "{line}"
+            );
+            assert_eq!(
+                complaints_about("crates/transcript/src/a.rs", &text),
+                ["2 ambient"],
+                "{line}"
+            );
+            assert!(complaints_about(AMBIENT_FILE, &text).is_empty(), "{line}");
+            assert!(complaints_about("crates/testkit/src/a.rs", &text).is_empty(), "{line}");
+            assert!(complaints_about("crates/memory/tests/a.rs", &text).is_empty(), "{line}");
         }
         for line in [
             "let a = env!(\"A\");",
@@ -317,12 +332,12 @@ mod tests {
             "// println!",
         ] {
             let text = format!("//! A.\n{line}\n");
-            assert!(told("crates/memory/src/a.rs", &text).is_empty(), "{line}");
+            assert!(complaints_about("crates/memory/src/a.rs", &text).is_empty(), "{line}");
         }
     }
 
     #[test]
-    fn at_the_doors_one_file_asks_for_time_and_environment() {
+    fn one_file_of_boswell_reads_the_clock_and_the_environment() {
         for line in [
             "std::env::var_os(a)",
             "env::current_dir()",
@@ -331,26 +346,37 @@ mod tests {
             "SystemTime",
         ] {
             let text = format!("//! A.\n{line}\n");
-            assert_eq!(told("crates/boswell/src/a.rs", &text), ["2 ambient"], "{line}");
-            assert!(told(DOORSTEP, &text).is_empty(), "{line}");
+            assert_eq!(
+                complaints_about("crates/boswell/src/a.rs", &text),
+                ["2 ambient"],
+                "{line}"
+            );
+            assert!(complaints_about(AMBIENT_FILE, &text).is_empty(), "{line}");
         }
         let arguments = "//! A.\nstd::env::args_os();\nuse crate::env::BOSWELL_HOME;\n";
-        assert!(told("crates/boswell/src/main.rs", arguments).is_empty());
+        assert!(complaints_about("crates/boswell/src/main.rs", arguments).is_empty());
     }
 
     #[test]
-    fn a_reader_touches_no_disk_and_no_store() {
+    fn a_reader_does_no_io() {
         for line in ["use std::fs;", "fs::read(a)", "use rusqlite::Row;", "io::stdout()"] {
             let text = format!("//! A.\n{line}\n");
             let expected = ["2 transcript"];
-            assert_eq!(told("crates/transcript/src/a.rs", &text), expected, "{line}");
-            assert!(told("crates/memory/src/a.rs", &text).is_empty(), "{line}");
-            assert!(told("crates/transcript/tests/a.rs", &text).is_empty(), "{line}");
+            assert_eq!(
+                complaints_about("crates/transcript/src/a.rs", &text),
+                expected,
+                "{line}"
+            );
+            assert!(complaints_about("crates/memory/src/a.rs", &text).is_empty(), "{line}");
+            assert!(
+                complaints_about("crates/transcript/tests/a.rs", &text).is_empty(),
+                "{line}"
+            );
         }
     }
 
     #[test]
-    fn unfinished_code_is_told_in_tests_too() {
+    fn unfinished_code_is_reported_in_tests_too() {
         for line in [
             "todo!()",
             "unimplemented!()",
@@ -359,14 +385,22 @@ mod tests {
             "#[ignore = \"slow\"]",
         ] {
             let text = format!("//! A.\n{line}\n");
-            assert_eq!(told("crates/memory/tests/a.rs", &text), ["2 unfinished"], "{line}");
-            assert_eq!(told("fuzzing/fuzz_targets/a.rs", &text), ["2 unfinished"], "{line}");
+            assert_eq!(
+                complaints_about("crates/memory/tests/a.rs", &text),
+                ["2 unfinished"],
+                "{line}"
+            );
+            assert_eq!(
+                complaints_about("fuzzing/fuzz_targets/a.rs", &text),
+                ["2 unfinished"],
+                "{line}"
+            );
         }
-        assert!(told("crates/memory/tests/a.rs", "//! A.\n// todo!\n\"todo!\"\n").is_empty());
+        assert!(complaints_about("crates/memory/tests/a.rs", "//! A.\n// todo!\n\"todo!\"\n").is_empty());
     }
 
     #[test]
     fn mod_rs_is_told() {
-        assert_eq!(told("crates/memory/src/a/mod.rs", "//! A.\n"), ["1 mod-rs"]);
+        assert_eq!(complaints_about("crates/memory/src/a/mod.rs", "//! A.\n"), ["1 mod-rs"]);
     }
 }

@@ -19,7 +19,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("testkit", &[]),
 ];
 
-/// An import between two modules of one crate that is tolerated until somebody removes it.
+/// An import between two modules of one crate that is tolerated until it is removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct KnownEdge {
     pub krate: &'static str,
@@ -27,8 +27,7 @@ pub(super) struct KnownEdge {
     pub to: &'static str,
 }
 
-/// The imports that still close a cycle or join two commands. The list only shrinks: an entry that is not needed any more is a
-/// complaint.
+/// The imports that still form a cycle or join two commands. The list only shrinks: an entry that is no longer needed is a complaint.
 #[rustfmt::skip]
 pub(super) const KNOWN: &[KnownEdge] = &[
     KnownEdge { krate: "memory", from: "heard", to: "digest" },
@@ -54,7 +53,7 @@ struct Import {
     name: String,
 }
 
-/// The imports of one crate, by the modules that they join.
+/// The imports of one crate, by importing and imported module.
 type Edges = BTreeMap<(String, String), Vec<Import>>;
 
 pub(super) fn check(sources: &[Source], known: &[KnownEdge], out: &mut Vec<Complaint>) {
@@ -149,7 +148,7 @@ fn is_command(module: &str) -> bool {
     module.starts_with("commands::")
 }
 
-/// The shortest way back from `to` to `from`, as text.
+/// Returns the shortest path from `to` back to `from`, as text.
 fn cycle(edges: &Edges, from: &str, to: &str) -> String {
     let mut ways = vec![vec![from, to]];
     let mut seen = BTreeSet::from([to]);
@@ -540,7 +539,7 @@ mod tests {
     }
 
     #[test]
-    fn comments_strings_tests_and_own_parts_are_no_edges() {
+    fn comments_strings_tests_and_own_parts_are_not_edges() {
         for text in [
             "// use crate::b;",
             "/// [`crate::b::X`]",
@@ -579,7 +578,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cycle_is_told_at_each_of_its_imports() {
+    fn a_cycle_is_reported_at_each_of_its_imports() {
         let a = ("crates/memory/src/a.rs", "use crate::b::X;\n");
         let b = ("crates/memory/src/b.rs", "use crate::c::X;\n");
         let c = ("crates/memory/src/c.rs", "fn f() {}\nuse crate::a::X;\n");
@@ -619,8 +618,8 @@ mod tests {
         );
         let ui = ("crates/boswell/src/ui.rs", "");
         assert!(complaints(&[read, part, ui], &[]).is_empty());
-        let told = ["crates/boswell/src/commands/show.rs:1 cycle"];
-        assert_eq!(complaints(&[show, read, part, ui], &[]), told);
+        let expected = ["crates/boswell/src/commands/show.rs:1 cycle"];
+        assert_eq!(complaints(&[show, read, part, ui], &[]), expected);
         let known = [KnownEdge {
             krate: "boswell",
             from: "commands::show",
@@ -634,10 +633,16 @@ mod tests {
         let memory = ("crates/memory/src/lib.rs", "use transcript::X;\n");
         let transcript = |text| ("crates/transcript/src/lib.rs", text);
         assert!(complaints(&[memory, transcript("use serde::X;\n")], &[]).is_empty());
-        let told = ["crates/transcript/src/lib.rs:1 layers"];
-        assert_eq!(complaints(&[memory, transcript("use memory::store::X;\n")], &[]), told);
-        assert_eq!(complaints(&[memory, transcript("fn f() { memory::f() }\n")], &[]), told);
-        assert_eq!(complaints(&[memory, transcript("use ::memory::X;\n")], &[]), told);
+        let expected = ["crates/transcript/src/lib.rs:1 layers"];
+        assert_eq!(
+            complaints(&[memory, transcript("use memory::store::X;\n")], &[]),
+            expected
+        );
+        assert_eq!(
+            complaints(&[memory, transcript("fn f() { memory::f() }\n")], &[]),
+            expected
+        );
+        assert_eq!(complaints(&[memory, transcript("use ::memory::X;\n")], &[]), expected);
         assert!(
             complaints(
                 &[memory, transcript("use crate::memory;\nfn f() { memory::f() }\n")],

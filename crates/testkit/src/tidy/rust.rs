@@ -1,27 +1,27 @@
-//! A scanner for Rust text: what is code, what is a string, what is a test.
+//! A scanner that separates Rust code from comments, strings and tests.
 //!
-//! It is no parser. It knows comments, literals and brackets, which is enough to ask "does this
-//! line of code name `std::env`?" without being fooled by a comment or a string.
+//! It is not a parser. It recognises comments, literals and brackets, which is enough to find the code that names `std::env` and to
+//! ignore comments and strings that do.
 
 use std::collections::BTreeSet;
 
-/// One Rust file, taken apart.
+/// A scanned Rust file.
 #[derive(Debug)]
 pub(crate) struct Source {
     pub path: String,
-    /// The file's lines as written.
+    /// The lines of the file.
     pub lines: Vec<String>,
-    /// The same lines with comments turned into blanks and string contents into underscores.
+    /// The lines with comments replaced by spaces and contents of strings by underscores.
     pub code: Vec<String>,
     pub literals: Vec<Literal>,
     pub comments: Vec<Comment>,
-    /// The files, as paths without `.rs`, of modules that this file declares for tests only.
+    /// Modules that this file declares for tests only, as paths without `.rs`.
     test_modules: Vec<String>,
     /// For each line, whether it is inside test code.
     tests: Vec<bool>,
 }
 
-/// A string literal: the text between its quotes, escapes left as they are.
+/// A string literal: the text between its quotes, with escapes unchanged.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Literal {
     /// The 1-based line of the opening quote.
@@ -32,14 +32,14 @@ pub(crate) struct Literal {
 /// A comment: one line of `//`, or a whole `/* … */`.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Comment {
-    /// The 1-based line on which it begins.
+    /// The 1-based line on which it starts.
     pub line: usize,
     /// The text with its slashes.
     pub text: String,
 }
 
 impl Comment {
-    /// Whether rustdoc shows it.
+    /// Whether it is a doc comment.
     pub(crate) fn is_doc(&self) -> bool {
         ["///", "//!", "/**", "/*!"]
             .iter()
@@ -78,12 +78,12 @@ impl Source {
         self.tests.get(line - 1).copied().unwrap_or(false)
     }
 
-    /// The numbered lines of code that are no tests and not blank.
+    /// Returns the numbered lines of product code that are not blank.
     pub(crate) fn product_code(&self) -> impl Iterator<Item = (usize, &str)> {
         self.all_code().filter(|(line, _)| !self.is_test(*line))
     }
 
-    /// The numbered lines of code, tests too, without blank ones.
+    /// Returns the numbered lines of code, including tests, that are not blank.
     pub(crate) fn all_code(&self) -> impl Iterator<Item = (usize, &str)> {
         let lines = self.code.iter().enumerate();
         lines
@@ -92,7 +92,7 @@ impl Source {
     }
 }
 
-/// Marks files which another file declares by `#[cfg(test)] mod name;` as tests.
+/// Marks files as tests if another file declares them with `#[cfg(test)] mod name;`.
 pub(crate) fn spread_tests(sources: &mut [Source]) {
     let modules: BTreeSet<String> = sources
         .iter()
@@ -100,18 +100,18 @@ pub(crate) fn spread_tests(sources: &mut [Source]) {
         .collect();
     for source in sources {
         let stem = source.path.trim_end_matches(".rs");
-        let below = |m: &String| stem.strip_prefix(m.as_str()).is_some_and(starts_a_part);
+        let below = |m: &String| stem.strip_prefix(m.as_str()).is_some_and(is_path_boundary);
         if modules.iter().any(below) {
             source.tests.fill(true);
         }
     }
 }
 
-fn starts_a_part(rest: &str) -> bool {
+fn is_path_boundary(rest: &str) -> bool {
     rest.is_empty() || rest.starts_with('/')
 }
 
-/// The folder in which the modules lie that the file at `path` declares.
+/// Returns the directory of the modules that the file at `path` declares.
 pub(super) fn module_folder(path: &str) -> &str {
     let stem = path.trim_end_matches(".rs");
     let (folder, name) = stem.rsplit_once('/').unwrap_or(("", stem));
@@ -120,7 +120,7 @@ pub(super) fn module_folder(path: &str) -> &str {
     if is_crate_root { folder } else { stem }
 }
 
-/// Whether `needle` stands in `code` and does not merely end a longer name.
+/// Whether `code` contains `needle` at the start of a name.
 pub(super) fn names(code: &str, needle: &str) -> bool {
     code.match_indices(needle).any(|(at, _)| {
         let before = code[..at].chars().next_back();
@@ -132,7 +132,7 @@ pub(crate) fn is_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// Blanks comments and string contents, and collects them. Line breaks stay, so line numbers do too.
+/// Masks and collects comments and contents of strings. Line breaks are kept, so line numbers stay the same.
 fn mask(text: &str) -> Scanner {
     let mut scanner = Scanner {
         chars: text.chars().collect(),
@@ -169,7 +169,7 @@ impl Scanner {
         self.chars.get(self.at + ahead).copied()
     }
 
-    /// Steps over one character and writes `shown` in its place, but for a line break.
+    /// Advances by one character and writes `shown` in its place. Line breaks are kept.
     fn step(&mut self, shown: Option<char>) {
         let Some(c) = self.peek(0) else { return };
         if c == '\n' {
@@ -295,7 +295,7 @@ fn line_of(masked: &str, at: usize) -> usize {
     masked[..at].matches('\n').count() + 1
 }
 
-/// Where the block that opens at `open` closes.
+/// Returns the position at which the block that opens at `open` closes.
 fn closing_brace(masked: &str, open: usize) -> usize {
     let mut depth = 0;
     for (at, byte) in masked.bytes().enumerate().skip(open) {
@@ -311,7 +311,7 @@ fn closing_brace(masked: &str, open: usize) -> usize {
     masked.len()
 }
 
-/// The first `{` or `;` after `start` that is not inside parentheses or square brackets.
+/// Returns the first `{` or `;` after `start` that is not inside parentheses or square brackets.
 fn body_or_end(masked: &str, start: usize) -> Option<(usize, u8)> {
     let mut depth = 0;
     for (at, byte) in masked.bytes().enumerate().skip(start) {
@@ -325,7 +325,7 @@ fn body_or_end(masked: &str, start: usize) -> Option<(usize, u8)> {
     None
 }
 
-/// Each `#[cfg(test)]` or `#[cfg(all(test, …))]`: where it begins, and what follows it.
+/// Returns the position of each `#[cfg(test)]` or `#[cfg(all(test, …))]`, and the first `{` or `;` after it.
 fn test_attributes(masked: &str) -> impl Iterator<Item = (usize, Option<(usize, u8)>)> {
     masked.match_indices("#[cfg(").filter_map(|(at, _)| {
         let condition = masked[at..].split(']').next()?;
@@ -335,7 +335,7 @@ fn test_attributes(masked: &str) -> impl Iterator<Item = (usize, Option<(usize, 
     })
 }
 
-/// First and last line of each item behind `#[cfg(test)]`.
+/// Returns the first and the last line of each item with `#[cfg(test)]`.
 fn test_regions(masked: &str) -> Vec<(usize, usize)> {
     test_attributes(masked)
         .map(|(at, end)| {
@@ -398,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quote_in_a_char_opens_no_string_and_a_lifetime_opens_no_char() {
+    fn quotes_in_chars_and_lifetimes_do_not_start_literals() {
         assert_eq!(masked("'\"' a 'b' \"c\""), "'_' a '_' \"_\"");
         assert_eq!(masked("'\\'' a"), "'__' a");
         assert_eq!(masked("&'a str, 'static"), "&'a str, 'static");
@@ -406,7 +406,7 @@ mod tests {
     }
 
     #[test]
-    fn literals_know_the_line_they_begin_on() {
+    fn literals_have_the_line_of_their_opening_quote() {
         let source = Source::scan("a.rs", "let a = \"one\";\nlet b = r#\"two\nthree\"#;\n");
         let found: Vec<_> = source.literals.iter().map(|l| (l.line, &*l.text)).collect();
         assert_eq!(found, [(1, "one"), (2, "two\nthree")]);

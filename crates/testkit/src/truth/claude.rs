@@ -1,4 +1,4 @@
-//! Claude Code sessions with traps: the plan of a corpus, and the desk where one session is written and booked.
+//! Generates Claude Code sessions with traps and their expected counts.
 
 mod forms;
 mod traps;
@@ -6,7 +6,7 @@ mod traps;
 use serde_json::{Value, json};
 
 use self::traps::TRAPS;
-use super::{Bill, Corpus, Dice, Tokens, Truth};
+use super::{Corpus, CountedCall, SeededRandom, Tokens, Truth};
 use crate::logs::ClaudeLog;
 
 const MODELS: [&str; 4] = [
@@ -16,11 +16,11 @@ const MODELS: [&str; 4] = [
     "claude-opus-4-1",
 ];
 
-/// Writes `sessions` sessions (at least two) and their forks and subagents. Every trap is planted at least once.
+/// Writes `sessions` sessions (at least two) and their forks and subagents. Every trap occurs at least once.
 ///
-/// The traps, by the name they have in [`Truth::traps`]:
+/// The traps, with their names in [`Truth::traps`]:
 ///
-/// | name | what is planted | what counts |
+/// | name | what the log contains | what counts |
 /// |---|---|---|
 /// | `stream` | one call as several rows, `output_tokens` grows | the last row |
 /// | `interleaved` | two such calls, rows mixed | each once |
@@ -32,15 +32,15 @@ const MODELS: [&str; 4] = [
 /// | `late_request_id` | only some rows of a call have a `requestId` | one call |
 /// | `two_requests` | one `message.id` under two `requestId`s, both main | two calls |
 /// | `btw_inline` | a larger sidechain copy with a new `requestId`, before or after the row | the main row |
-/// | `btw_file` | such copies in `agent-aside_question-*.jsonl`, with a call of its own | main rows, and the own call |
+/// | `btw_file` | such copies in `agent-aside_question-*.jsonl`, and an additional call | main rows, and the additional call |
 /// | `inline_sidechain` | sidechain rows of their own in the main log | one call |
 /// | `fork` | history copied to a new file and `sessionId` | each call once |
 /// | `nested_nulls` | a tool input that holds `"id":null`, `"usage":null`, `"model":null` … | the call |
-/// | `null_fields` | nulls inside `usage` | 0 in their place |
+/// | `null_fields` | nulls inside `usage` | 0 instead |
 /// | `synthetic` | `<synthetic>` rows | nothing |
 /// | `no_usage` | `usage` missing or null | nothing |
 /// | `decoys` | `usage` in tool inputs, tool results, text | nothing |
-/// | `advisor` | `iterations` with advisor calls, model may be null | each besides the call |
+/// | `advisor` | `iterations` with advisor calls, model may be null | each in addition to the call |
 /// | `cache_split`, `cache_disagree`, `cache_old`, `cache_null` | the forms of cache writes | the split if there is one |
 /// | `progress_with_file` | `progress` rows repeat a part of a subagent's call | the subagent's row |
 /// | `progress_alone` | the same without the subagent's file | the progress row |
@@ -49,35 +49,35 @@ const MODELS: [&str; 4] = [
 /// | `floats` | counts as `1.2e6`, `5000.0` | the number |
 /// | `not_counts` | counts as strings, negative, broken, beyond 2^53 | 0 in their place |
 /// | `glued` | two records on one line | both |
-/// | `torn_then_whole` | a piece of a record before the whole, which follows once more | one call |
-/// | `torn_end` | the last line is cut | what stood before |
+/// | `torn_then_whole` | part of a record, followed by the whole record | one call |
+/// | `torn_end` | the last line is torn | everything before it |
 /// | `crlf` | lines end with CR LF | no difference |
 pub fn claude(seed: u64, sessions: usize) -> Corpus {
     let sessions = sessions.max(2);
-    let mut dice = Dice(seed);
+    let mut random = SeededRandom(seed);
     let mut corpus = Corpus::default();
     let mut order = TRAPS;
-    dice.shuffle(&mut order);
+    random.shuffle(&mut order);
     for number in 0..sessions {
-        let mut desk = Desk::new(&mut dice, seed, number);
-        desk.start();
+        let mut builder = SessionBuilder::new(&mut random, seed, number);
+        builder.start();
         for plant in order.iter().skip(number).step_by(sessions) {
-            desk.chat();
-            plant(&mut desk);
+            builder.chat();
+            plant(&mut builder);
         }
-        for _ in 0..desk.dice.between(2, 8) {
-            let plant = desk.dice.pick(&TRAPS);
-            desk.chat();
-            plant(&mut desk);
+        for _ in 0..builder.random.between(2, 8) {
+            let plant = builder.random.pick(&TRAPS);
+            builder.chat();
+            plant(&mut builder);
         }
-        desk.finish(number == 0, &mut corpus);
+        builder.finish(number == 0, &mut corpus);
     }
     corpus
 }
 
-/// One session on the desk: its log, the other files it has so far, and the books.
-struct Desk<'a> {
-    dice: &'a mut Dice,
+/// A session under construction: its log, its other files, and the expected counts.
+struct SessionBuilder<'a> {
+    random: &'a mut SeededRandom,
     truth: Truth,
     session: String,
     serial: u64,
@@ -85,12 +85,12 @@ struct Desk<'a> {
     log: ClaudeLog,
     path: String,
     others: Vec<(String, Vec<u8>)>,
-    /// What a fork from here would hold: calls of the main log that stand in whole records.
-    copied: Vec<Bill>,
-    fork: Option<(ClaudeLog, Vec<Bill>)>,
+    /// The calls that a fork would copy: those of the main log in complete records.
+    copied: Vec<CountedCall>,
+    fork: Option<(ClaudeLog, Vec<CountedCall>)>,
 }
 
-/// One row of an API call.
+/// One record of an API call.
 #[derive(Clone)]
 struct Row {
     message: String,
@@ -101,26 +101,26 @@ struct Row {
     sidechain: bool,
 }
 
-impl<'a> Desk<'a> {
-    fn new(dice: &'a mut Dice, seed: u64, number: usize) -> Desk<'a> {
+impl<'a> SessionBuilder<'a> {
+    fn new(random: &'a mut SeededRandom, seed: u64, number: usize) -> SessionBuilder<'a> {
         let session = format!(
             "{:08x}-{number:04x}-4000-8000-{:012x}",
             seed & 0xffff_ffff,
-            dice.roll() >> 16
+            random.next_u64() >> 16
         );
-        let day = dice.between(1, 28);
+        let day = random.between(1, 28);
         let log = ClaudeLog::new(&session)
             .cwd(&format!("/home/ada/app{}", number % 3))
             .at(&format!(
                 "2026-0{}-{day:02}T{:02}:10:00Z",
-                dice.between(1, 9),
-                dice.between(0, 22)
+                random.between(1, 9),
+                random.between(0, 22)
             ));
         let path = log.path();
-        let family = dice.roll() >> 20;
+        let family = random.next_u64() >> 20;
         let (truth, others, copied) = (Truth::default(), Vec::new(), Vec::new());
-        Desk {
-            dice,
+        SessionBuilder {
+            random,
             truth,
             session,
             serial: 0,
@@ -134,26 +134,26 @@ impl<'a> Desk<'a> {
     }
 
     fn start(&mut self) {
-        self.tell(|log| {
+        self.append(|log| {
             log.title("A made-up session")
                 .prompt("find out why the totals are wrong")
         });
         self.truth.files.entry(self.path.clone()).or_default();
     }
 
-    /// A plain call and its result between two traps; sometimes a fork happens here.
+    /// Writes a plain call with its result between two traps, and sometimes forks the session.
     fn chat(&mut self) {
         let row = self.row();
         let day = self.write(&row);
         self.count(&row, &day);
-        self.tell(|log| log.user("go on"));
-        if self.fork.is_none() && self.dice.between(0, 3) == 0 {
+        self.append(|log| log.user("go on"));
+        if self.fork.is_none() && self.random.between(0, 3) == 0 {
             self.split();
         }
     }
 
-    /// Goes on with the story in the main log.
-    fn tell(&mut self, story: impl FnOnce(ClaudeLog) -> ClaudeLog) {
+    /// Appends to the main log.
+    fn append(&mut self, story: impl FnOnce(ClaudeLog) -> ClaudeLog) {
         let log = std::mem::replace(&mut self.log, ClaudeLog::new(""));
         self.log = story(log);
     }
@@ -163,12 +163,12 @@ impl<'a> Desk<'a> {
         self.fork = Some((self.log.fork(&id), self.copied.clone()));
     }
 
-    /// Closes the session: its fork, its last line, its line ends.
+    /// Finishes the session: forks it, and changes its last line and line endings.
     fn finish(mut self, first: bool, corpus: &mut Corpus) {
         if first && self.fork.is_none() {
             self.split();
         }
-        let main = if first || self.dice.coin() {
+        let main = if first || self.random.flip() {
             self.torn_end()
         } else {
             self.log.jsonl().into_bytes()
@@ -180,39 +180,39 @@ impl<'a> Desk<'a> {
         corpus.truth.absorb(self.truth);
     }
 
-    fn finish_fork(&mut self, log: ClaudeLog, bills: &[Bill]) -> (String, Vec<u8>) {
+    fn finish_fork(&mut self, log: ClaudeLog, bills: &[CountedCall]) -> (String, Vec<u8>) {
         self.trap("fork");
         let (session, path) = (format!("f{}", &self.session[1..]), log.path());
         let main = std::mem::replace(&mut self.log, log.user(json!("try it another way")));
-        for bill in bills {
-            self.truth.in_file(&path, bill);
-            self.truth.in_session(&session, bill);
+        for call in bills {
+            self.truth.in_file(&path, call);
+            self.truth.in_session(&session, call);
         }
-        for _ in 0..self.dice.between(1, 4) {
+        for _ in 0..self.random.between(1, 4) {
             let row = self.row();
-            let bill = row.bill(&self.write(&row));
-            self.truth.in_file(&path, &bill);
-            self.truth.in_session(&session, &bill);
-            self.truth.once(&session, &bill);
+            let call = row.call(&self.write(&row));
+            self.truth.in_file(&path, &call);
+            self.truth.in_session(&session, &call);
+            self.truth.once(&session, &call);
         }
         self.trap("crlf");
         let fork = std::mem::replace(&mut self.log, main).crlf();
         (path, fork.jsonl().into_bytes())
     }
 
-    /// Ends the log in the middle of a row: of a new call, or of the last row of a call that had rows before.
+    /// Ends the log in the middle of a record: of a new call, or the last record of a call that already has records.
     fn torn_end(&mut self) -> Vec<u8> {
         self.trap("torn_end");
         let (row, last) = (self.row(), self.row());
         let day = self.write(&row);
         self.count(&row, &day);
-        let torn = if self.dice.coin() {
+        let torn = if self.random.flip() {
             last
         } else {
             row.output(row.tokens().output + 500)
         };
         let line = self.record(&torn).to_string();
-        let cut = self.dice.between(1, line.len() as u64 - 1);
+        let cut = self.random.between(1, line.len() as u64 - 1);
         let mut bytes = self.log.jsonl().into_bytes();
         bytes.extend_from_slice(&line.as_bytes()[..usize::try_from(cut).expect("an index")]);
         bytes
@@ -222,20 +222,20 @@ impl<'a> Desk<'a> {
         *self.truth.traps.entry(name).or_default() += 1;
     }
 
-    /// A new call: ids never used before, numbers by chance.
+    /// Returns a new call with unique ids and random counts.
     fn row(&mut self) -> Row {
         self.serial += 1;
         let (family, serial) = (self.family, self.serial);
         let usage = json!({
-            "input_tokens": self.dice.between(1, 900), "output_tokens": self.dice.between(100, 9_000),
-            "cache_read_input_tokens": self.dice.between(0, 180_000), "cache_creation_input_tokens": 0,
+            "input_tokens": self.random.between(1, 900), "output_tokens": self.random.between(100, 9_000),
+            "cache_read_input_tokens": self.random.between(0, 180_000), "cache_creation_input_tokens": 0,
             "service_tier": "standard",
         });
-        let (five, hour) = (self.dice.between(0, 9_000), self.dice.between(0, 9_000));
+        let (five, hour) = (self.random.between(0, 9_000), self.random.between(0, 9_000));
         Row {
             message: format!("msg_01{family:011x}{serial:06}"),
             request: Some(format!("req_011C{family:011x}{serial:06}")),
-            model: Some(self.dice.pick(&MODELS).to_owned()),
+            model: Some(self.random.pick(&MODELS).to_owned()),
             usage,
             block: json!({"type": "text", "text": format!("thought {serial}")}),
             sidechain: false,
@@ -243,14 +243,14 @@ impl<'a> Desk<'a> {
         .writes(five, hour)
     }
 
-    /// The record of a row, under the next envelope of the main log.
+    /// Returns the record of a row with the next envelope of the main log.
     fn record(&mut self, row: &Row) -> Value {
         let mut record = self.log.envelope("assistant");
         row.fill(&mut record);
         record
     }
 
-    /// Appends a row to the main log; returns its day.
+    /// Appends a row to the main log and returns its day.
     fn write(&mut self, row: &Row) -> String {
         let record = self.record(row);
         let day = day_of(&record);
@@ -258,38 +258,38 @@ impl<'a> Desk<'a> {
         day
     }
 
-    /// Enters a call that stands whole in the main log.
+    /// Counts a call whose record is complete in the main log.
     fn count(&mut self, row: &Row, day: &str) {
-        let bill = row.bill(day);
-        self.count_bill(&bill);
+        let call = row.call(day);
+        self.count_bill(&call);
     }
 
-    fn count_bill(&mut self, bill: &Bill) {
-        self.count_main(bill);
-        self.count_session(bill);
+    fn count_bill(&mut self, call: &CountedCall) {
+        self.count_main(call);
+        self.count_session(call);
     }
 
-    /// What the main log alone shows.
-    fn count_main(&mut self, bill: &Bill) {
-        self.truth.in_file(&self.path, bill);
-        self.copied.push(bill.clone());
+    /// Adds a call to the counts of the main log.
+    fn count_main(&mut self, call: &CountedCall) {
+        self.truth.in_file(&self.path, call);
+        self.copied.push(call.clone());
     }
 
-    /// What the session as a whole shows.
-    fn count_session(&mut self, bill: &Bill) {
-        self.truth.in_session(&self.session, bill);
-        self.truth.once(&self.session, bill);
+    /// Adds a call to the counts of the session.
+    fn count_session(&mut self, call: &CountedCall) {
+        self.truth.in_session(&self.session, call);
+        self.truth.once(&self.session, call);
     }
 
-    /// A subagent's log that begins now.
+    /// Starts the log of a subagent.
     fn agent(&mut self, prefix: &str) -> ClaudeLog {
-        let name = format!("{prefix}{:07x}", self.dice.roll() >> 36);
+        let name = format!("{prefix}{:07x}", self.random.next_u64() >> 36);
         ClaudeLog::subagent(&self.session, &name)
             .at(&self.log.now().to_string())
             .prompt("look into this part")
     }
 
-    /// A call in a subagent's log.
+    /// Appends a call to a subagent's log.
     fn agent_call(&mut self, log: &mut ClaudeLog, path: &str) -> (Row, Value) {
         let mut row = self.row();
         row.sidechain = true;
@@ -299,15 +299,15 @@ impl<'a> Desk<'a> {
             row.fill(&mut last);
             log.push(last.clone());
         }
-        let bill = row.bill(&day_of(&last));
-        self.truth.in_file(path, &bill);
-        self.count_session(&bill);
+        let call = row.call(&day_of(&last));
+        self.truth.in_file(path, &call);
+        self.count_session(&call);
         (row, last)
     }
 
-    /// A whole subagent with some calls.
+    /// Writes the log of a subagent with some calls.
     fn agent_file(&mut self, path: &str, mut log: ClaudeLog) {
-        for _ in 0..self.dice.between(1, 5) {
+        for _ in 0..self.random.between(1, 5) {
             self.agent_call(&mut log, path);
         }
         self.others.push((path.to_owned(), log.jsonl().into_bytes()));
@@ -330,19 +330,19 @@ impl Row {
         });
     }
 
-    /// The same row with other output.
+    /// Returns the row with another number of output tokens.
     fn output(&self, tokens: u64) -> Row {
         self.set("output_tokens", json!(tokens))
     }
 
-    /// The same row with another field in its usage.
+    /// Returns the row with another field in its usage.
     fn set(&self, field: &str, value: Value) -> Row {
         let mut row = self.clone();
         row.usage[field] = value;
         row
     }
 
-    /// The same row with these cache writes, told as Claude Code tells them now.
+    /// Returns the row with these cache writes, in the form of current versions.
     fn writes(&self, five: u64, hour: u64) -> Row {
         self.set("cache_creation_input_tokens", json!(five + hour)).set(
             "cache_creation",
@@ -350,7 +350,7 @@ impl Row {
         )
     }
 
-    /// What an ordinary row counts. Traps that write other forms say themselves what they count.
+    /// Returns the tokens of an ordinary row. Traps that write other forms count for themselves.
     fn tokens(&self) -> Tokens {
         let number = |value: &Value| value.as_u64().expect("an ordinary row has numbers");
         Tokens {
@@ -364,8 +364,8 @@ impl Row {
         }
     }
 
-    fn bill(&self, day: &str) -> Bill {
-        Bill {
+    fn call(&self, day: &str) -> CountedCall {
+        CountedCall {
             model: self.model.clone(),
             tokens: self.tokens(),
             day: day.to_owned(),

@@ -1,88 +1,88 @@
-//! Codex CLI threads with traps: counters that repeat, fall and start again, and histories that are copied.
+//! Generates Codex CLI threads with traps: token counters that repeat, fall and restart, and copied histories.
 
 use serde_json::{Value, json};
 
-use super::{Bill, Corpus, Dice, Tokens, Truth};
+use super::{Corpus, CountedCall, SeededRandom, Tokens, Truth};
 
 const MODELS: [&str; 3] = ["gpt-5.4", "gpt-5.5", "gpt-5.6-sol"];
 
-/// Writes `threads` threads (at least two) and their forks. Every trap is planted at least once.
+/// Writes `threads` threads (at least two) and their forks. Every trap occurs at least once.
 ///
-/// The traps, by the name they have in [`Truth::traps`]:
+/// The traps, with their names in [`Truth::traps`]:
 ///
-/// | name | what is planted | what counts |
+/// | name | what the log contains | what counts |
 /// |---|---|---|
 /// | `repeat` | the same counters again, as on a refresh of the rate limits | nothing |
 /// | `info_null` | a record of rate limits alone | nothing |
-/// | `estimate` | `last` is an estimate after a compaction, totals stand | nothing |
-/// | `stale` | counters a call or two behind, then the newest ones again | nothing |
-/// | `reset` | totals start again at the call | the call |
+/// | `estimate` | `last` is an estimate after a compaction, totals are unchanged | nothing |
+/// | `stale` | counters of an earlier call, then the newest ones again | nothing |
+/// | `reset` | totals restart at the call | the call |
 /// | `overflow` | totals are overwritten with the size of the context | nothing; the next call counts |
 /// | `only_totals` | no `last` | the difference |
-/// | `only_totals_reset` | no `last`, totals start again | the new totals |
-/// | `compaction` | a compaction with a request of its own, told twice | once |
+/// | `only_totals_reset` | no `last`, totals restart | the new totals |
+/// | `compaction` | a compaction with a request of its own, recorded twice | once |
 /// | `fast` | the tier changes for a while | fast calls |
 /// | `model` | another model | its calls under its name |
-/// | `clamp` | more cached than input, more reasoning than output | cached is all input |
-/// | `cache_write` | input written to the cache | apart from input |
+/// | `clamp` | more cached than input, more reasoning than output | cached is limited to input |
+/// | `cache_write` | input written to the cache | separately from input |
 /// | `nulls` | nulls in the counters | 0 in their place |
 /// | `glued` | two records on one line | both |
-/// | `late_model` | a count before the first model is named | under that name |
-/// | `fork` | a copy of the history under the time of the fork, turns told by ids with a time | own calls only |
-/// | `old_fork` | a copy without turns, in one burst; totals start again | own calls only |
-/// | `subagent` | a copy for a subagent, which goes on from the copied totals | own calls only |
-/// | `torn_end` | the last line is cut | what stood before |
+/// | `late_model` | a count before the first model name | under that name |
+/// | `fork` | a copy of the history with the time of the fork; turn ids contain the original time | own calls only |
+/// | `old_fork` | a copy without turns, all at the same time; totals restart | own calls only |
+/// | `subagent` | a copy for a subagent, which continues from the copied totals | own calls only |
+/// | `torn_end` | the last line is torn | everything before it |
 pub fn codex(seed: u64, threads: usize) -> Corpus {
-    let mut dice = Dice(seed);
+    let mut random = SeededRandom(seed);
     let mut corpus = Corpus::default();
     let threads = threads.max(2);
     for number in 0..threads {
-        let mut desk = Desk::new(&mut dice, seed, number);
+        let mut builder = SessionBuilder::new(&mut random, seed, number);
         let mut plants = TRAPS.to_vec();
-        desk.dice.shuffle(&mut plants);
-        desk.start(number == 0);
+        builder.random.shuffle(&mut plants);
+        builder.start(number == 0);
         let few = if number == 0 { plants.len() } else { 8 };
         for plant in plants.into_iter().take(few) {
-            desk.call();
-            plant(&mut desk);
+            builder.call();
+            plant(&mut builder);
         }
-        desk.call();
+        builder.call();
         let kinds = if number == 0 { vec![0, 1, 2] } else { vec![number % 3] };
         for kind in kinds {
-            desk.fork(kind, &mut corpus);
+            builder.fork(kind, &mut corpus);
         }
-        desk.finish(number % 2 == 0, &mut corpus);
+        builder.finish(number % 2 == 0, &mut corpus);
     }
     corpus
 }
 
-type Trap = fn(&mut Desk<'_>);
+type Trap = fn(&mut SessionBuilder<'_>);
 
-/// What can happen in a thread, besides calls.
+/// The traps of a thread.
 const TRAPS: [Trap; 15] = [
-    |desk| desk.repeat(),
-    |desk| desk.info_null(),
-    |desk| desk.estimate(),
-    |desk| desk.stale(),
-    |desk| desk.reset(),
-    |desk| desk.overflow(),
-    |desk| desk.only_totals(),
-    |desk| desk.only_totals_reset(),
-    |desk| desk.compaction(),
-    |desk| desk.fast(),
-    |desk| desk.other_model(),
-    |desk| desk.clamp(),
-    |desk| desk.cache_write(),
-    |desk| desk.nulls(),
-    |desk| desk.glued(),
+    |builder| builder.repeat(),
+    |builder| builder.info_null(),
+    |builder| builder.estimate(),
+    |builder| builder.stale(),
+    |builder| builder.reset(),
+    |builder| builder.overflow(),
+    |builder| builder.only_totals(),
+    |builder| builder.only_totals_reset(),
+    |builder| builder.compaction(),
+    |builder| builder.fast(),
+    |builder| builder.other_model(),
+    |builder| builder.clamp(),
+    |builder| builder.cache_write(),
+    |builder| builder.nulls(),
+    |builder| builder.glued(),
 ];
 
-/// The counters of a thread or of a call: input, cached, written to the cache, output, reasoning.
+/// The counters of a thread or a call: input, cached, written to the cache, output, reasoning.
 type Counts = [u64; 5];
 
-/// One thread on the desk.
-struct Desk<'a> {
-    dice: &'a mut Dice,
+/// A thread under construction.
+struct SessionBuilder<'a> {
+    random: &'a mut SeededRandom,
     truth: Truth,
     id: String,
     path: String,
@@ -102,7 +102,7 @@ fn uuid(ms: u64, version: u64, tail: u64) -> String {
 
 fn time(ms: u64) -> String {
     let (seconds, days) = (ms / 1000, ms / 86_400_000);
-    // All logs are of one month: day 0 is its first.
+    // All logs are in one month.
     let day = days - 20_605 + 1;
     format!(
         "2026-06-{day:02}T{:02}:{:02}:{:02}.{:03}Z",
@@ -120,14 +120,14 @@ fn usage(counts: Counts) -> Value {
     })
 }
 
-impl<'a> Desk<'a> {
-    fn new(dice: &'a mut Dice, seed: u64, number: usize) -> Desk<'a> {
-        // 2026-06-01 and a few days behind it.
-        let ms = 1_780_272_000_000 + dice.between(0, 20) * 86_400_000 + dice.between(0, 40_000_000);
+impl<'a> SessionBuilder<'a> {
+    fn new(random: &'a mut SeededRandom, seed: u64, number: usize) -> SessionBuilder<'a> {
+        // Up to 20 days after 2026-06-01.
+        let ms = 1_780_272_000_000 + random.between(0, 20) * 86_400_000 + random.between(0, 40_000_000);
         let id = uuid(ms, 7, (seed & 0xffff) << 16 | number as u64);
         let path = format!("sessions/2026/06/01/rollout-2026-06-01T00-00-00-{id}.jsonl");
-        Desk {
-            dice,
+        SessionBuilder {
+            random,
             truth: Truth::default(),
             id,
             path,
@@ -143,7 +143,7 @@ impl<'a> Desk<'a> {
     }
 
     fn write(&mut self, kind: &str, payload: Value) {
-        self.ms += self.dice.between(200, 4_000);
+        self.ms += self.random.between(200, 4_000);
         self.records
             .push(json!({"timestamp": time(self.ms), "type": kind, "payload": payload}));
     }
@@ -168,7 +168,7 @@ impl<'a> Desk<'a> {
         }
     }
 
-    /// A turn begins, and the human asks.
+    /// Starts a turn with a prompt.
     fn turn(&mut self) {
         let turn = uuid(self.ms + 1, 7, 0xffff);
         self.event(json!({"type": "task_started", "turn_id": turn}));
@@ -182,18 +182,18 @@ impl<'a> Desk<'a> {
     }
 
     fn switch(&mut self) {
-        let model = self.dice.pick(&MODELS);
+        let model = self.random.pick(&MODELS);
         self.model = Some(model.to_owned());
         self.write("turn_context", json!({"model": model, "cwd": "/home/ada/app"}));
     }
 
-    /// The numbers of the next call; each is told apart from all others by its input.
-    fn roll(&mut self) -> Counts {
+    /// Returns the counts of the next call. The input count is unique.
+    fn next_counts(&mut self) -> Counts {
         self.serial += 1;
-        let input = self.dice.between(10, 90) * 10_000 + self.serial % 10_000;
-        let cached = self.dice.between(0, input);
-        let output = self.dice.between(20, 900);
-        [input, cached, 0, output, self.dice.between(0, output)]
+        let input = self.random.between(10, 90) * 10_000 + self.serial % 10_000;
+        let cached = self.random.between(0, input);
+        let output = self.random.between(20, 900);
+        [input, cached, 0, output, self.random.between(0, output)]
     }
 
     fn count(&mut self, total: Option<Value>, last: Option<Value>) {
@@ -206,11 +206,11 @@ impl<'a> Desk<'a> {
         self.event(json!({"type": "token_count", "info": info, "rate_limits": null}));
     }
 
-    /// Enters a call into the books of this thread.
-    fn book(&mut self, counts: Counts) {
+    /// Counts a call of this thread.
+    fn count_call(&mut self, counts: Counts) {
         let cached = counts[1].min(counts[0]);
         let written = counts[2].min(counts[0] - cached);
-        let bill = Bill {
+        let call = CountedCall {
             model: self.model.clone(),
             day: time(self.ms)[..10].to_owned(),
             tokens: Tokens {
@@ -223,9 +223,9 @@ impl<'a> Desk<'a> {
                 cache_write_1h: 0,
             },
         };
-        self.truth.in_file(&self.path, &bill);
-        self.truth.in_session(&self.id, &bill);
-        self.truth.once(&self.id, &bill);
+        self.truth.in_file(&self.path, &call);
+        self.truth.in_session(&self.id, &call);
+        self.truth.once(&self.id, &call);
     }
 
     fn add(&mut self, counts: Counts) {
@@ -235,9 +235,9 @@ impl<'a> Desk<'a> {
         self.last = counts;
     }
 
-    /// One call as it is told ordinarily: what the agent says, and the counters behind it.
+    /// Writes an ordinary call: the agent's message, followed by the counters.
     fn call(&mut self) {
-        let counts = self.roll();
+        let counts = self.next_counts();
         self.call_of(counts);
     }
 
@@ -249,7 +249,7 @@ impl<'a> Desk<'a> {
         );
         self.add(counts);
         self.count(Some(usage(self.total)), Some(usage(counts)));
-        self.book(counts);
+        self.count_call(counts);
     }
 
     fn trap(&mut self, name: &'static str) {
@@ -258,7 +258,7 @@ impl<'a> Desk<'a> {
 
     fn repeat(&mut self) {
         self.trap("repeat");
-        for _ in 0..self.dice.between(1, 3) {
+        for _ in 0..self.random.between(1, 3) {
             self.count(Some(usage(self.total)), Some(usage(self.last)));
         }
     }
@@ -300,16 +300,16 @@ impl<'a> Desk<'a> {
 
     fn only_totals(&mut self) {
         self.trap("only_totals");
-        let counts = self.roll();
+        let counts = self.next_counts();
         self.add(counts);
         self.count(Some(usage(self.total)), None);
         self.count(Some(usage(self.total)), None);
-        self.book(counts);
+        self.count_call(counts);
     }
 
     fn only_totals_reset(&mut self) {
         self.trap("only_totals_reset");
-        // Far enough behind the last totals to be no late reading of them.
+        // Make sure that the totals differ enough not to be mistaken for stale ones.
         for _ in 0..8 {
             self.call();
         }
@@ -317,18 +317,18 @@ impl<'a> Desk<'a> {
         self.total = [0; 5];
         self.add(counts);
         self.count(Some(usage(self.total)), None);
-        self.book(counts);
+        self.count_call(counts);
     }
 
     fn compaction(&mut self) {
         self.trap("compaction");
-        let counts = self.roll();
+        let counts = self.next_counts();
         self.write("compacted", json!({"message": "", "replacement_history": []}));
         let record = json!({"response_id": format!("resp_{}_{}", self.id, self.serial), "usage": usage(counts)});
         self.write("token_usage_record", record.clone());
         self.event(json!({"type": "context_compacted"}));
         self.write("token_usage_record", record);
-        self.book(counts);
+        self.count_call(counts);
     }
 
     fn fast(&mut self) {
@@ -352,27 +352,27 @@ impl<'a> Desk<'a> {
 
     fn clamp(&mut self) {
         self.trap("clamp");
-        let mut counts = self.roll();
+        let mut counts = self.next_counts();
         (counts[1], counts[4]) = (counts[0] + 7, counts[3] + 7);
         self.call_of(counts);
     }
 
     fn cache_write(&mut self) {
         self.trap("cache_write");
-        let mut counts = self.roll();
+        let mut counts = self.next_counts();
         (counts[1], counts[2]) = (counts[0] / 2, counts[0] / 4);
         self.call_of(counts);
     }
 
     fn nulls(&mut self) {
         self.trap("nulls");
-        let mut counts = self.roll();
+        let mut counts = self.next_counts();
         (counts[1], counts[4]) = (0, 0);
         self.add(counts);
         let mut last = usage(counts);
         (last["cached_input_tokens"], last["reasoning_output_tokens"]) = (Value::Null, json!("none"));
         self.count(Some(usage(self.total)), Some(last));
-        self.book(counts);
+        self.count_call(counts);
     }
 
     fn glued(&mut self) {
@@ -392,14 +392,14 @@ impl<'a> Desk<'a> {
         text.into_bytes()
     }
 
-    /// Copies the history so far into a thread of its own, which goes on with calls of its own.
+    /// Forks the thread: copies its history into a new one, which continues with its own calls.
     fn fork(&mut self, kind: usize, corpus: &mut Corpus) {
         let name = ["fork", "old_fork", "subagent"][kind];
         let ms = self.ms + 60_000;
         let version = if kind == 1 { 4 } else { 7 };
         let id = uuid(ms, version, 0xf000_0000 + self.serial * 4 + kind as u64);
-        let mut fork = Desk {
-            dice: &mut *self.dice,
+        let mut fork = SessionBuilder {
+            random: &mut *self.random,
             truth: Truth::default(),
             path: format!("sessions/2026/06/30/rollout-2026-06-30T00-00-00-{id}.jsonl"),
             id: id.clone(),
@@ -443,7 +443,7 @@ impl<'a> Desk<'a> {
             fork.repeat();
         }
         fork.switch();
-        for _ in 0..fork.dice.between(1, 4) {
+        for _ in 0..fork.random.between(1, 4) {
             fork.call();
         }
         let bytes = fork.jsonl();
@@ -455,11 +455,11 @@ impl<'a> Desk<'a> {
         let mut bytes = self.jsonl();
         if torn {
             self.trap("torn_end");
-            let counts = self.roll();
+            let counts = self.next_counts();
             self.add(counts);
             self.count(Some(usage(self.total)), Some(usage(counts)));
             let lost = self.records.pop().expect("a count is a record").to_string();
-            let cut = self.dice.between(1, lost.len() as u64 - 1);
+            let cut = self.random.between(1, lost.len() as u64 - 1);
             bytes.extend_from_slice(&lost.as_bytes()[..usize::try_from(cut).expect("an index")]);
         }
         corpus.files.push((self.path.clone(), bytes));
@@ -476,7 +476,7 @@ mod tests {
     use super::*;
     use crate::truth::sum;
 
-    /// Counts all files as one heap: every pair of counters is a call, however often it is told.
+    /// Counts all files together: every distinct pair of counters is one call.
     fn plain_count(corpus: &Corpus) -> (u64, u64) {
         let mut calls: BTreeMap<String, u64> = BTreeMap::new();
         for (_, bytes) in &corpus.files {
@@ -513,7 +513,7 @@ mod tests {
     }
 
     #[test]
-    fn the_books_equal_a_plain_count_of_the_records() {
+    fn the_expected_counts_equal_a_simple_count_of_the_records() {
         for seed in 0..12 {
             let corpus = codex(seed, 2 + seed as usize % 5);
             let all = sum(&corpus.truth.all);
@@ -525,7 +525,7 @@ mod tests {
     }
 
     #[test]
-    fn every_trap_is_planted_whatever_the_seed_and_no_path_twice() {
+    fn every_trap_occurs_for_any_seed_and_paths_are_unique() {
         for seed in 0..12 {
             let corpus = codex(seed, 2);
             assert_eq!(corpus.truth.traps.len(), 20, "{:?}", corpus.truth.traps);
@@ -535,7 +535,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_seed_gives_the_same_bytes_and_another_seed_others() {
+    fn only_the_same_seed_gives_the_same_bytes() {
         assert_eq!(codex(7, 3).files, codex(7, 3).files);
         assert_ne!(codex(7, 3).files, codex(8, 3).files);
     }

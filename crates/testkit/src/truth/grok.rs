@@ -1,100 +1,100 @@
-//! Grok sessions with traps: `updates.jsonl` files that tell usage the ways Grok does, and the books.
+//! Generates Grok sessions with traps: `updates.jsonl` files with every form of usage records.
 
 mod subagents;
 
 use serde_json::{Map, Value, json};
 
-use super::{Bill, Corpus, Dice, Tokens};
+use super::{Corpus, CountedCall, SeededRandom, Tokens};
 
 const MODELS: [&str; 3] = ["grok-4.6-build", "grok-4-fast", "grok-code-fast-1"];
 
-/// When the first session begins, in milliseconds: 2026-08-16T04:10:00Z.
+/// The start of the first session: 2026-08-16T04:10:00Z.
 const START_MS: u64 = 1_786_853_400_000;
 
-/// Writes `sessions` sessions (at least two). Every trap is planted at least once.
+/// Writes `sessions` sessions (at least two). Every trap occurs at least once.
 ///
-/// The traps, by the name they have in [`crate::truth::Truth::traps`]:
+/// The traps, with their names in [`crate::truth::Truth::traps`]:
 ///
-/// | name | what is planted | what counts |
+/// | name | what the log contains | what counts |
 /// |---|---|---|
 /// | `plain` | one prompt, one model | the prompt |
 /// | `models` | a prompt of two or three models | each model's share |
-/// | `no_split` | usage without `modelUsage` | all of it, as the session's model's |
-/// | `copy` | the very same row twice | once |
+/// | `no_split` | usage without `modelUsage` | all of it, for the session's model |
+/// | `copy` | the same row twice | once |
 /// | `later` | a second row of a prompt, with more | the later row |
 /// | `no_usage` | a turn that ends without usage | nothing |
 /// | `nulls` | nulls and numbers as `1e3`, `20.0` | 0 in place of nulls, the number |
-/// | `cache` | reads and writes inside `inputTokens` | each kind apart |
+/// | `cache` | cache reads and writes inside `inputTokens` | each kind separately |
 /// | `decoy` | usage in a tool's output | nothing |
 /// | `numbered` | prompt ids that are numbers, in every session | each session's own |
 /// | `fork` | another session's rows, copied | the parent's |
-/// | `growth` | a session that tells only how full the context is | what it grew by |
-/// | `torn` | the last line is cut | what stood before |
-/// | `subagent` | a prompt billed with the subagents that ended in it, whose logs tell their cost again | the prompt |
-/// | `nested` | such a subagent's prompt, billed with a subagent of its own | the first prompt |
+/// | `growth` | a session that records only the size of the context | its growth |
+/// | `torn` | the last line is torn | everything before it |
+/// | `subagent` | a prompt whose cost includes the subagents that ended in it; their logs repeat their cost | the prompt |
+/// | `nested` | such a subagent whose cost includes a subagent of its own | the first prompt |
 /// | `late` | a subagent that ends after its prompt, or in the next one | its own log |
 pub fn grok(seed: u64, sessions: usize) -> Corpus {
-    let mut dice = Dice(seed);
+    let mut random = SeededRandom(seed);
     let mut corpus = Corpus::default();
     let mut order = TRAPS;
-    dice.shuffle(&mut order);
+    random.shuffle(&mut order);
     for number in 0..sessions.max(2) {
-        let mut desk = Desk::new(&mut dice, seed, number);
+        let mut builder = SessionBuilder::new(&mut random, seed, number);
         for plant in order.iter().skip(number).step_by(sessions.max(2)) {
-            plant(&mut desk);
+            plant(&mut builder);
         }
-        for _ in 0..desk.dice.between(1, 5) {
-            let plant = desk.dice.pick(&TRAPS);
-            plant(&mut desk);
+        for _ in 0..builder.random.between(1, 5) {
+            let plant = builder.random.pick(&TRAPS);
+            plant(&mut builder);
         }
         match number {
-            0 => desk.fork(&mut corpus),
-            1 => desk.subagents(&mut corpus),
-            _ if desk.dice.coin() => desk.subagents(&mut corpus),
+            0 => builder.fork(&mut corpus),
+            1 => builder.subagents(&mut corpus),
+            _ if builder.random.flip() => builder.subagents(&mut corpus),
             _ => {}
         }
-        desk.finish(&mut corpus);
+        builder.finish(&mut corpus);
     }
-    growth(&mut dice, seed, &mut corpus);
+    growth(&mut random, seed, &mut corpus);
     corpus
 }
 
-type Trap = fn(&mut Desk<'_>);
+type Trap = fn(&mut SessionBuilder<'_>);
 
 const TRAPS: [Trap; 10] = [
-    |desk| desk.plain(),
-    |desk| desk.models(),
-    |desk| desk.no_split(),
-    |desk| desk.copy(),
-    |desk| desk.later(),
-    |desk| desk.no_usage(),
-    |desk| desk.nulls(),
-    |desk| desk.cache(),
-    |desk| desk.decoy(),
-    |desk| desk.numbered(),
+    |builder| builder.plain(),
+    |builder| builder.models(),
+    |builder| builder.no_split(),
+    |builder| builder.copy(),
+    |builder| builder.later(),
+    |builder| builder.no_usage(),
+    |builder| builder.nulls(),
+    |builder| builder.cache(),
+    |builder| builder.decoy(),
+    |builder| builder.numbered(),
 ];
 
-/// One session on the desk: its log so far, and the books.
-struct Desk<'a> {
-    dice: &'a mut Dice,
+/// A session under construction: its log and the expected counts.
+struct SessionBuilder<'a> {
+    random: &'a mut SeededRandom,
     session: String,
     rows: Vec<String>,
-    bills: Vec<Bill>,
+    bills: Vec<CountedCall>,
     traps: Vec<&'static str>,
     events: u64,
     prompts: u64,
     now_ms: u64,
-    /// Where the session is a subagent's: whether its parent's log holds its cost as well.
+    /// For a subagent, whether its parent's log includes its cost.
     subagent: Option<bool>,
 }
 
-impl<'a> Desk<'a> {
-    fn new(dice: &'a mut Dice, seed: u64, number: usize) -> Desk<'a> {
+impl<'a> SessionBuilder<'a> {
+    fn new(random: &'a mut SeededRandom, seed: u64, number: usize) -> SessionBuilder<'a> {
         let session = uuid(seed, number as u64);
-        let now_ms = START_MS + 3_600_000 * dice.between(0, 400);
+        let now_ms = START_MS + 3_600_000 * random.between(0, 400);
         let (rows, bills, traps) = (Vec::new(), Vec::new(), Vec::new());
-        let mut desk = Desk {
-            dice,
+        let mut builder = SessionBuilder {
+            random,
             session,
             rows,
             bills,
@@ -104,25 +104,25 @@ impl<'a> Desk<'a> {
             now_ms,
             subagent: None,
         };
-        desk.plain();
-        desk
+        builder.plain();
+        builder
     }
 
     fn plain(&mut self) {
         let (prompt, usage) = (self.prompt(), self.share(0));
         let split = json!({MODELS[0]: usage});
         self.finished(&prompt, &with_split(usage.clone(), split));
-        self.bill(Some(MODELS[0]), &usage);
+        self.call(Some(MODELS[0]), &usage);
         self.traps.push("plain");
     }
 
     fn models(&mut self) {
         let prompt = self.prompt();
-        let count = self.dice.between(2, 3);
+        let count = self.random.between(2, 3);
         let mut split = Map::new();
         for model in MODELS.into_iter().take(usize::try_from(count).expect("a few")) {
             let usage = self.share(0);
-            self.bill(Some(model), &usage);
+            self.call(Some(model), &usage);
             split.insert(model.to_owned(), usage);
         }
         let total = self.share(0);
@@ -133,7 +133,7 @@ impl<'a> Desk<'a> {
     fn no_split(&mut self) {
         let (prompt, usage) = (self.prompt(), self.share(0));
         self.finished(&prompt, &usage);
-        self.bill(Some("grok-4.6"), &usage);
+        self.call(Some("grok-4.6"), &usage);
         self.traps.push("no_split");
     }
 
@@ -149,7 +149,7 @@ impl<'a> Desk<'a> {
         for usage in [&first, &later] {
             self.finished(&prompt, &with_split(usage.clone(), json!({MODELS[1]: usage})));
         }
-        self.bill(Some(MODELS[1]), &later);
+        self.call(Some(MODELS[1]), &later);
         self.traps.push("later");
     }
 
@@ -163,16 +163,16 @@ impl<'a> Desk<'a> {
         let prompt = self.prompt();
         let usage = json!({"inputTokens": null, "outputTokens": 20.0, "cachedReadTokens": -4, "reasoningTokens": "7"});
         self.finished(&prompt, &with_split(usage.clone(), json!({MODELS[2]: usage})));
-        self.bill(Some(MODELS[2]), &json!({"outputTokens": 20}));
+        self.call(Some(MODELS[2]), &json!({"outputTokens": 20}));
         self.traps.push("nulls");
     }
 
     fn cache(&mut self) {
         let prompt = self.prompt();
-        let writes = self.dice.between(1, 400);
+        let writes = self.random.between(1, 400);
         let usage = self.share(writes);
         self.finished(&prompt, &with_split(usage.clone(), json!({MODELS[0]: usage})));
-        self.bill(Some(MODELS[0]), &usage);
+        self.call(Some(MODELS[0]), &usage);
         self.traps.push("cache");
     }
 
@@ -191,11 +191,11 @@ impl<'a> Desk<'a> {
         self.prompt();
         let usage = self.share(0);
         self.finished(&prompt, &with_split(usage.clone(), json!({MODELS[0]: usage})));
-        self.bill(Some(MODELS[0]), &usage);
+        self.call(Some(MODELS[0]), &usage);
         self.traps.push("numbered");
     }
 
-    /// Writes a prompt of the human's and gives its id.
+    /// Writes a prompt of the user and returns its id.
     fn prompt(&mut self) -> String {
         let update = json!({
             "sessionUpdate": "user_message_chunk", "content": {"type": "text", "text": "go on"},
@@ -203,15 +203,15 @@ impl<'a> Desk<'a> {
         });
         self.prompts += 1;
         self.row("session/update", &update);
-        uuid(self.dice.roll(), self.prompts)
+        uuid(self.random.next_u64(), self.prompts)
     }
 
-    /// Usage of one model, with `writes` tokens written to the cache.
+    /// Returns the usage of one model, with `writes` tokens written to the cache.
     fn share(&mut self, writes: u64) -> Value {
         let (new, read, output) = (
-            self.dice.between(1, 9_000),
-            self.dice.between(0, 50_000),
-            self.dice.between(1, 900),
+            self.random.between(1, 9_000),
+            self.random.between(0, 50_000),
+            self.random.between(1, 900),
         );
         json!({
             "inputTokens": new + read + writes, "outputTokens": output, "totalTokens": new + read + writes + output,
@@ -240,7 +240,7 @@ impl<'a> Desk<'a> {
         self.rows.push(row.to_string());
     }
 
-    fn bill(&mut self, model: Option<&str>, usage: &Value) {
+    fn call(&mut self, model: Option<&str>, usage: &Value) {
         let count = |key: &str| usage[key].as_u64().unwrap_or_default();
         let (read, write) = (count("cachedReadTokens"), count("cacheCreationTokens"));
         let tokens = Tokens {
@@ -252,21 +252,21 @@ impl<'a> Desk<'a> {
             ..Tokens::default()
         };
         let model = model.map(str::to_owned);
-        self.bills.push(Bill {
+        self.bills.push(CountedCall {
             model,
             tokens,
             day: day(self.now_ms),
         });
     }
 
-    /// Copies the session so far to another one, which then goes its own way.
+    /// Forks the session.
     fn fork(&mut self, corpus: &mut Corpus) {
-        let session = uuid(self.dice.roll(), 77);
+        let session = uuid(self.random.next_u64(), 77);
         let own = format!("\"sessionId\":\"{}\"", self.session);
         let new = format!("\"sessionId\":\"{session}\"");
         let rows: Vec<String> = self.rows.iter().map(|row| row.replace(&own, &new)).collect();
-        let mut fork = Desk {
-            dice: &mut *self.dice,
+        let mut fork = SessionBuilder {
+            random: &mut *self.random,
             session,
             rows,
             bills: Vec::new(),
@@ -283,17 +283,17 @@ impl<'a> Desk<'a> {
     fn finish(mut self, corpus: &mut Corpus) {
         let mut bytes = self.rows.join("\n").into_bytes();
         bytes.push(b'\n');
-        if self.dice.coin() || corpus.files.is_empty() {
+        if self.random.flip() || corpus.files.is_empty() {
             bytes.extend_from_slice(b"{\"timestamp\":17868534");
             self.traps.push("torn");
         }
         let path = format!("sessions/%2Fhome%2Fada%2Fapp/{}/updates.jsonl", self.session);
         corpus.truth.files.entry(path.clone()).or_default();
-        for bill in &self.bills {
-            corpus.truth.in_file(&path, bill);
-            corpus.truth.in_session(&self.session, bill);
+        for call in &self.bills {
+            corpus.truth.in_file(&path, call);
+            corpus.truth.in_session(&self.session, call);
             if self.subagent != Some(true) {
-                corpus.truth.once(&self.session, bill);
+                corpus.truth.once(&self.session, call);
             }
         }
         if self.subagent.is_some() {
@@ -308,33 +308,33 @@ impl<'a> Desk<'a> {
     }
 }
 
-/// A session from before Grok told usage: rows tell how full the context is, and it may be emptied in between.
-fn growth(dice: &mut Dice, seed: u64, corpus: &mut Corpus) {
-    let mut desk = Desk::new(dice, seed, 999);
-    (desk.rows, desk.bills, desk.traps) = (Vec::new(), Vec::new(), vec!["growth"]);
+/// Writes a session of an early version without usage records: rows contain the size of the context, which may be reset in between.
+fn growth(random: &mut SeededRandom, seed: u64, corpus: &mut Corpus) {
+    let mut builder = SessionBuilder::new(random, seed, 999);
+    (builder.rows, builder.bills, builder.traps) = (Vec::new(), Vec::new(), vec!["growth"]);
     let mut full = 0;
-    for _ in 0..desk.dice.between(2, 4) {
-        let prompt = desk.prompt();
+    for _ in 0..builder.random.between(2, 4) {
+        let prompt = builder.prompt();
         let mut grown = 0;
-        for _ in 0..desk.dice.between(1, 5) {
-            let next = desk.dice.between(0, 90_000);
+        for _ in 0..builder.random.between(1, 5) {
+            let next = builder.random.between(0, 90_000);
             grown += next.saturating_sub(full);
             full = next;
-            desk.events += 1;
-            let row = json!({"timestamp": desk.now_ms / 1_000, "method": "session/update", "params": {
-                "sessionId": desk.session,
+            builder.events += 1;
+            let row = json!({"timestamp": builder.now_ms / 1_000, "method": "session/update", "params": {
+                "sessionId": builder.session,
                 "update": {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "so"}},
-                "_meta": {"eventId": format!("{}-{}", desk.session, desk.events), "agentTimestampMs": desk.now_ms,
+                "_meta": {"eventId": format!("{}-{}", builder.session, builder.events), "agentTimestampMs": builder.now_ms,
                     "promptId": prompt, "totalTokens": full},
             }});
-            desk.rows.push(row.to_string());
+            builder.rows.push(row.to_string());
         }
-        desk.finished(&prompt, &Value::Null);
+        builder.finished(&prompt, &Value::Null);
         if grown > 0 {
-            desk.bill(None, &json!({"inputTokens": grown}));
+            builder.call(None, &json!({"inputTokens": grown}));
         }
     }
-    desk.finish(corpus);
+    builder.finish(corpus);
 }
 
 fn with_split(mut usage: Value, split: Value) -> Value {
@@ -350,9 +350,9 @@ fn uuid(high: u64, low: u64) -> String {
     )
 }
 
-/// The day (UTC) of a time.
+/// Returns the UTC day of a time.
 fn day(ms: u64) -> String {
-    // Days to a date, for the years in which these logs are written.
+    // Convert days to a date. Only the years of these logs are supported.
     let mut days = ms / 86_400_000 - 20_454;
     let lengths = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
     for (month, length) in lengths.into_iter().enumerate() {
@@ -371,8 +371,7 @@ mod tests {
     use super::super::sum;
     use super::*;
 
-    /// Adds up the sessions' rows as plainly as can be: the last row of a prompt counts, copies do not, and neither do
-    /// sessions that ended within the prompt that started them.
+    /// A simple second count: the last row of a prompt counts; copies and sessions that ended within the prompt that started them do not.
     fn output(files: &[(String, Vec<u8>)]) -> u64 {
         let mut prompts: BTreeMap<(String, String), u64> = BTreeMap::new();
         let mut held: Vec<String> = Vec::new();
@@ -420,7 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn the_books_equal_a_plain_count_of_the_rows() {
+    fn the_expected_counts_equal_a_simple_count_of_the_rows() {
         for seed in 0..16 {
             let corpus = grok(seed, 2 + usize::try_from(seed).expect("a few") % 5);
             assert_eq!(sum(&corpus.truth.all).output, output(&corpus.files), "seed {seed}");
@@ -435,7 +434,7 @@ mod tests {
     }
 
     #[test]
-    fn a_day_is_told_by_the_calendar() {
+    fn day_converts_times_to_dates() {
         assert_eq!(day(START_MS), "2026-08-16");
         assert_eq!(day(1_767_225_600_000), "2026-01-01");
     }

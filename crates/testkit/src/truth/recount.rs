@@ -1,4 +1,4 @@
-//! A second count of the generator's files, as plainly as can be: all rows in one list, no index, no state.
+//! A second, deliberately simple count of the generated files: all rows in one list, without index or state.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -91,7 +91,7 @@ fn text(value: &Value) -> Option<String> {
     value.as_str().map(str::to_owned)
 }
 
-/// Whole numbers from 0 to 2^53, in any notation.
+/// Parses an integer from 0 to 2^53 in any notation.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -105,7 +105,7 @@ fn number(value: &Value) -> u64 {
         .map_or(0, |n| n as u64)
 }
 
-/// The rows that count, each with the sessions that hold a copy of its call.
+/// Returns the rows that count, each with the sessions that contain a copy of its call.
 fn winners(rows: &[Row]) -> Vec<Row> {
     let mut winners = Vec::new();
     let messages: BTreeSet<_> = rows.iter().map(|row| &row.message).collect();
@@ -184,20 +184,20 @@ fn check(seed: u64, sessions: usize) -> Corpus {
 }
 
 #[test]
-fn the_books_equal_a_plain_count_of_the_rows() {
+fn the_expected_counts_equal_a_simple_count_of_the_rows() {
     for seed in 0..24 {
         check(seed, 2 + seed as usize % 7);
     }
 }
 
 #[test]
-fn every_trap_is_planted_whatever_the_seed() {
+fn every_trap_occurs_for_any_seed() {
     let kinds: BTreeSet<usize> = (0..24).map(|seed| claude(seed, 2).truth.traps.len()).collect();
     assert_eq!(kinds, BTreeSet::from([35]));
 }
 
 #[test]
-fn the_same_seed_gives_the_same_bytes_and_another_seed_others() {
+fn only_the_same_seed_gives_the_same_bytes() {
     assert_eq!(claude(7, 4).files, claude(7, 4).files);
     assert_ne!(claude(7, 4).files, claude(8, 4).files);
 }
@@ -210,7 +210,7 @@ fn counting_every_row_would_be_far_off() {
 }
 
 #[test]
-fn no_path_is_written_twice() {
+fn paths_are_unique() {
     let corpus = claude(3, 9);
     let paths: BTreeSet<_> = corpus.files.iter().map(|(path, _)| path).collect();
     assert_eq!(paths.len(), corpus.files.len());

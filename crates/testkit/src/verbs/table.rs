@@ -1,8 +1,8 @@
-//! The table of invocations. A new verb, or a flag that changes what a verb prints, gets a row here.
+//! The table of invocations. Add a row for a new verb, or for a flag that changes what a verb prints.
 
 use super::{Ending, ExpectedExit, Invocation, Output};
 
-/// One row: a line, and what is known about its run.
+/// A command line and its expected result.
 #[derive(Clone, Copy)]
 pub(super) struct Row {
     line: &'static str,
@@ -36,7 +36,7 @@ impl Row {
         }
     }
 
-    /// Exits with 1 where the logs hold nothing of the kind.
+    /// Allows exit status 1, for logs that contain nothing of the kind.
     const fn may_find_nothing(self) -> Self {
         Self {
             exit: ExpectedExit::Found,
@@ -74,12 +74,12 @@ impl Row {
     }
 }
 
-/// Text alone.
+/// A row with text output only.
 const fn text(line: &'static str) -> Row {
     Row::new(line, Output::Text)
 }
 
-/// Text, and the same line with `--json`.
+/// A row with text output, and the same line with `--json`.
 const fn both(line: &'static str) -> Row {
     Row {
         has_json: true,
@@ -87,12 +87,12 @@ const fn both(line: &'static str) -> Row {
     }
 }
 
-/// JSON alone.
+/// A row with JSON output only.
 const fn json(line: &'static str) -> Row {
     Row::new(line, Output::Json)
 }
 
-/// Text for programs and files.
+/// A row with text for programs and files.
 const fn data(line: &'static str) -> Row {
     Row::new(line, Output::Data)
 }
@@ -113,7 +113,7 @@ const STATUS_LINE: &str = concat!(
     "\n"
 );
 
-/// What is run once on a new home before anything else, in this order, so that there is something to ask about.
+/// The commands that prepare a new home, in order.
 pub const PREPARATION: &[&str] = &[
     "sweep",
     "prepare --date {day}",
@@ -124,7 +124,7 @@ pub const PREPARATION: &[&str] = &[
     "keep {codex}",
 ];
 
-/// Every verb, in the order of the help.
+/// All verbs, in the order of the help.
 #[rustfmt::skip]
 pub(super) const ROWS: &[Row] = &[
     Row::new("", Output::Screen).ends(Ending::Keys { after: "Esc", keys: "\x03" }),

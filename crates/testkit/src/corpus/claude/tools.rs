@@ -1,20 +1,20 @@
-//! The tools of Claude Code: what they are told, what they give, and what the log repeats of it.
+//! Generates tool calls of Claude Code: input, result, and what the log repeats of both.
 
 use std::io;
 
-use super::super::record::{Json, Time, Uuid};
-use super::super::spread::{ANSWER, COMMAND_OUTPUT, EDITED, FOUND, READ_OUTPUT, WRITTEN};
+use super::super::lengths::{ANSWER, COMMAND_OUTPUT, EDITED, FOUND, READ_OUTPUT, WRITTEN};
+use super::super::record::{JsonString, Time, Uuid};
+use super::super::state::Language;
 use super::super::text;
-use super::super::world::Tongue;
-use super::{Call, Session};
+use super::{Call, SessionWriter};
 
-/// A tool call: its id, and the record it stands in.
+/// A tool call: its id and the id of its record.
 type Used = (String, Uuid);
 
-impl Session<'_> {
-    /// One tool call with its result, in the mix of real logs.
+impl SessionWriter<'_> {
+    /// Writes a tool call with its result. Tools occur as often as in real logs.
     pub(super) fn tool(&mut self, call: &Call) -> io::Result<()> {
-        match self.world.dice.between(0, 999) {
+        match self.state.random.between(0, 999) {
             0..400 => self.bash(call),
             400..606 => self.read(call),
             606..806 => self.edit(call),
@@ -28,7 +28,7 @@ impl Session<'_> {
     }
 
     fn tool_use(&mut self, call: &Call, name: &str, input: &str) -> io::Result<Used> {
-        let id = format!("toolu_01{}", self.world.letters(22));
+        let id = format!("toolu_01{}", self.state.letters(22));
         let block = format!(
             r#"{{"type":"tool_use","id":"{id}","name":"{name}","input":{input},"caller":{{"type":"direct"}}}}"#
         );
@@ -36,7 +36,7 @@ impl Session<'_> {
         Ok((id, record))
     }
 
-    /// The result, as the model sees it (`content`) and as the harness keeps it (`kept`).
+    /// Writes a result, as the model sees it (`content`) and as the harness stores it (`kept`).
     fn result(&mut self, used: &Used, content: &str, kept: &str) -> io::Result<()> {
         self.result_of(used, content, kept, "false")
     }
@@ -45,50 +45,54 @@ impl Session<'_> {
         let prompt = self.prompt;
         self.record(format_args!(
             r#""promptId":"{prompt}","type":"user","message":{{"role":"user","content":[{{"tool_use_id":"{id}","type":"tool_result","content":{},"is_error":{is_error}}}]}},"toolUseResult":{kept},"sourceToolAssistantUUID":"{source}""#,
-            Json(content)
+            JsonString(content)
         ))?;
-        if self.world.chance(45) {
+        if self.state.chance(45) {
             self.reminder()?;
         }
         Ok(())
     }
 
     fn bash(&mut self, call: &Call) -> io::Result<()> {
-        let command = self.world.command(self.project);
-        let about = self.world.sentence();
-        let input = format!(r#"{{"command":{},"description":{}}}"#, Json(&command), Json(&about));
+        let command = self.state.command(self.project);
+        let about = self.state.sentence();
+        let input = format!(
+            r#"{{"command":{},"description":{}}}"#,
+            JsonString(&command),
+            JsonString(&about)
+        );
         let used = self.tool_use(call, "Bash", &input)?;
-        let length = self.world.length(&COMMAND_OUTPUT);
-        let output = self.world.command_output(self.project, self.file.fit(length));
+        let length = self.state.length(&COMMAND_OUTPUT);
+        let output = self.state.command_output(self.project, self.file.fit(length));
         self.hooks(&used.0, &output)?;
-        if self.world.chance(90) {
+        if self.state.chance(90) {
             let content = format!("Exit code 1\n{output}");
             let kept = format!("Error: {content}");
-            return self.result_of(&used, &content, &Json(&kept).to_string(), "true");
+            return self.result_of(&used, &content, &JsonString(&kept).to_string(), "true");
         }
         let kept = format!(
             r#"{{"stdout":{},"stderr":"","interrupted":false,"isImage":false,"noOutputExpected":false}}"#,
-            Json(&output)
+            JsonString(&output)
         );
         self.result(&used, &output, &kept)
     }
 
-    /// What hooks and a running command leave in the log.
+    /// Writes the records of hooks and of a running command.
     fn hooks(&mut self, tool: &str, output: &str) -> io::Result<()> {
         if !self.is_old {
-            if self.world.chance(60) {
+            if self.state.chance(60) {
                 self.record(format_args!(
                     r#""attachment":{{"type":"hook_success","hookName":"PostToolUse:Bash","toolUseID":"{tool}","hookEvent":"PostToolUse","content":"","stdout":"","stderr":"","exitCode":0,"command":"format --changed","durationMs":31}},"type":"attachment""#
                 ))?;
             }
             return Ok(());
         }
-        let hook = self.world.uuid();
+        let hook = self.state.uuid();
         self.record(format_args!(
             r#""type":"progress","data":{{"type":"hook_progress","hookEvent":"PostToolUse","hookName":"PostToolUse:Bash","command":"format --changed"}},"parentToolUseID":"{tool}","toolUseID":"{hook}""#
         ))?;
-        let times = if self.world.chance(380) {
-            self.world.dice.between(1, 9)
+        let times = if self.state.chance(380) {
+            self.state.random.between(1, 9)
         } else {
             0
         };
@@ -96,7 +100,7 @@ impl Session<'_> {
         for second in 0..times {
             self.record(format_args!(
                 r#""type":"progress","data":{{"type":"bash_progress","output":{0},"fullOutput":{0},"elapsedTimeSeconds":{second},"totalLines":{1}}},"toolUseID":"bash-progress-{second}","parentToolUseID":"{tool}""#,
-                Json(shown),
+                JsonString(shown),
                 shown.lines().count()
             ))?;
         }
@@ -107,12 +111,12 @@ impl Session<'_> {
         if self.is_old || self.file.room() < 20_000 {
             return Ok(());
         }
-        if self.world.chance(250) {
-            let part = self.world.read(self.project, 5_000);
+        if self.state.chance(250) {
+            let part = self.state.read(self.project, 5_000);
             self.record(format_args!(
                 r#""attachment":{{"type":"edited_text_file","filename":"{}","snippet":{}}},"type":"attachment""#,
                 part.path,
-                Json(&text::numbered(&part.text, part.first))
+                JsonString(&text::numbered(&part.text, part.first))
             ))?;
         } else {
             self.record(format_args!(
@@ -123,29 +127,29 @@ impl Session<'_> {
     }
 
     fn read(&mut self, call: &Call) -> io::Result<()> {
-        let length = self.world.length(&READ_OUTPUT);
-        let part = self.world.read(self.project, self.file.fit(length));
+        let length = self.state.length(&READ_OUTPUT);
+        let part = self.state.read(self.project, self.file.fit(length));
         let (path, first, lines) = (&part.path, part.first, part.text.lines().count());
         let input = format!(r#"{{"file_path":"{path}","offset":{first},"limit":{lines}}}"#);
         let used = self.tool_use(call, "Read", &input)?;
         let kept = format!(
             r#"{{"type":"text","file":{{"filePath":"{path}","content":{},"numLines":{lines},"startLine":{first},"totalLines":{}}}}}"#,
-            Json(&part.text),
+            JsonString(&part.text),
             part.lines_total
         );
         self.result(&used, &text::numbered(&part.text, first), &kept)
     }
 
     fn edit(&mut self, call: &Call) -> io::Result<()> {
-        let length = self.world.length(&EDITED);
-        let edit = self.world.edit(self.project, self.file.fit(length));
-        let (old, new) = (Json(&edit.old).to_string(), Json(&edit.new).to_string());
+        let length = self.state.length(&EDITED);
+        let edit = self.state.edit(self.project, self.file.fit(length));
+        let (old, new) = (JsonString(&edit.old).to_string(), JsonString(&edit.new).to_string());
         let (path, line) = (&edit.path, edit.line);
         let input = format!(r#"{{"replace_all":false,"file_path":"{path}","old_string":{old},"new_string":{new}}}"#);
         let used = self.tool_use(call, "Edit", &input)?;
-        // The newest versions no longer keep the whole file.
-        let original = match self.world.chance(640) && self.file.room() > 3 * edit.original.len() as u64 {
-            true => Json(&edit.original).to_string(),
+        // The newest versions no longer store the whole file.
+        let original = match self.state.chance(640) && self.file.room() > 3 * edit.original.len() as u64 {
+            true => JsonString(&edit.original).to_string(),
             false => "null".to_owned(),
         };
         let lines = [marked('-', &edit.old), marked('+', &edit.new)].concat();
@@ -158,26 +162,29 @@ impl Session<'_> {
     }
 
     fn grep(&mut self, call: &Call) -> io::Result<()> {
-        let pattern = self.world.name();
+        let pattern = self.state.name();
         let input = format!(r#"{{"pattern":"{pattern}","path":"src","output_mode":"content","-n":true}}"#);
         let used = self.tool_use(call, "Grep", &input)?;
-        let length = self.world.length(&FOUND);
-        let found = self.world.found(self.project, self.file.fit(length));
+        let length = self.state.length(&FOUND);
+        let found = self.state.found(self.project, self.file.fit(length));
         let kept = format!(
             r#"{{"mode":"content","numFiles":0,"filenames":[],"content":{},"numLines":{}}}"#,
-            Json(&found),
+            JsonString(&found),
             found.lines().count()
         );
         self.result(&used, &found, &kept)
     }
 
     fn task(&mut self, call: &Call) -> io::Result<()> {
-        let number = self.world.dice.between(1, 12);
-        if self.world.chance(350) {
-            let about = self.world.sentence();
-            let input = format!(r#"{{"subject":{0},"description":{0},"activeForm":{0}}}"#, Json(&about));
+        let number = self.state.random.between(1, 12);
+        if self.state.chance(350) {
+            let about = self.state.sentence();
+            let input = format!(
+                r#"{{"subject":{0},"description":{0},"activeForm":{0}}}"#,
+                JsonString(&about)
+            );
             let used = self.tool_use(call, "TaskCreate", &input)?;
-            let kept = format!(r#"{{"task":{{"id":"{number}","subject":{}}}}}"#, Json(&about));
+            let kept = format!(r#"{{"task":{{"id":"{number}","subject":{}}}}}"#, JsonString(&about));
             return self.result(&used, &format!("Task #{number} created successfully"), &kept);
         }
         let input = format!(r#"{{"taskId":"{number}","status":"completed"}}"#);
@@ -189,15 +196,15 @@ impl Session<'_> {
     }
 
     fn write(&mut self, call: &Call) -> io::Result<()> {
-        let length = self.world.length(&WRITTEN);
-        let content = self.world.code(self.file.fit(length));
-        let name = self.world.name();
-        let path = format!("{}/src/{name}.rs", self.world.projects[self.project].cwd);
-        let input = format!(r#"{{"file_path":"{path}","content":{}}}"#, Json(&content));
+        let length = self.state.length(&WRITTEN);
+        let content = self.state.code(self.file.fit(length));
+        let name = self.state.name();
+        let path = format!("{}/src/{name}.rs", self.state.projects[self.project].cwd);
+        let input = format!(r#"{{"file_path":"{path}","content":{}}}"#, JsonString(&content));
         let used = self.tool_use(call, "Write", &input)?;
         let kept = format!(
             r#"{{"type":"create","filePath":"{path}","content":{},"structuredPatch":[],"originalFile":null}}"#,
-            Json(&content)
+            JsonString(&content)
         );
         self.result(&used, &format!("File created successfully at: {path}"), &kept)
     }
@@ -205,10 +212,10 @@ impl Session<'_> {
     fn todos(&mut self, call: &Call) -> io::Result<()> {
         let mut todos = Vec::new();
         for status in ["completed", "in_progress", "pending", "pending"] {
-            let about = self.world.sentence();
+            let about = self.state.sentence();
             todos.push(format!(
                 r#"{{"content":{0},"status":"{status}","activeForm":{0}}}"#,
-                Json(&about)
+                JsonString(&about)
             ));
         }
         let todos = todos.join(",");
@@ -223,13 +230,13 @@ impl Session<'_> {
 
     fn glob(&mut self, call: &Call) -> io::Result<()> {
         let used = self.tool_use(call, "Glob", r#"{"pattern":"src/**/*.rs"}"#)?;
-        let of = &self.world.projects[self.project];
-        let count = self.world.dice.below(of.paths.len());
+        let of = &self.state.projects[self.project];
+        let count = self.state.random.below(of.paths.len());
         let names: Vec<String> = of.paths[..count]
             .iter()
             .map(|path| format!("{}/{path}", of.cwd))
             .collect();
-        let quoted: Vec<String> = names.iter().map(|name| Json(name).to_string()).collect();
+        let quoted: Vec<String> = names.iter().map(|name| JsonString(name).to_string()).collect();
         let kept = format!(
             r#"{{"filenames":[{}],"durationMs":14,"numFiles":{count},"truncated":false}}"#,
             quoted.join(",")
@@ -240,86 +247,86 @@ impl Session<'_> {
     fn fetch(&mut self, call: &Call) -> io::Result<()> {
         let input = r#"{"url":"https://docs.example.com/guide","prompt":"What does it say about timeouts?"}"#;
         let used = self.tool_use(call, "WebFetch", input)?;
-        let length = self.world.length(&ANSWER);
-        let found = self.world.prose(Tongue::English, self.file.fit(length));
+        let length = self.state.length(&ANSWER);
+        let found = self.state.prose(Language::English, self.file.fit(length));
         let kept = format!(
             r#"{{"bytes":{},"code":200,"codeText":"OK","result":{},"durationMs":2752,"url":"https://docs.example.com/guide"}}"#,
             found.len() * 9,
-            Json(&found)
+            JsonString(&found)
         );
         self.result(&used, &found, &kept)
     }
 
-    /// Starts a subagent: gives its id and its prompt.
+    /// Starts a subagent and returns its id and prompt.
     pub(super) fn spawn(&mut self) -> io::Result<(String, String)> {
-        let agent = format!("a{:016x}", self.world.dice.roll());
+        let agent = format!("a{:016x}", self.state.random.next_u64());
         let length = self.file.fit(1_200);
-        let (about, prompt) = (self.world.sentence(), self.world.prose(Tongue::English, length));
+        let (about, prompt) = (self.state.sentence(), self.state.prose(Language::English, length));
         let call = self.call();
         let input = format!(
             r#"{{"description":{},"prompt":{},"subagent_type":"general-purpose"}}"#,
-            Json(&about),
-            Json(&prompt)
+            JsonString(&about),
+            JsonString(&prompt)
         );
         let used = self.tool_use(&call, "Agent", &input)?;
         if self.is_old {
             self.agent_progress(&used.0, &agent, &prompt)?;
         }
-        let length = self.world.length(&ANSWER);
-        let answer = self.world.prose(self.tongue, self.file.fit(length));
+        let length = self.state.length(&ANSWER);
+        let answer = self.state.prose(self.language, self.file.fit(length));
         let kept = format!(
             r#"{{"status":"completed","prompt":{},"agentId":"{agent}","agentType":"general-purpose","content":[{{"type":"text","text":{}}}],"totalDurationMs":45626,"totalTokens":14957,"totalToolUseCount":8,"usage":{}}}"#,
-            Json(&prompt),
-            Json(&answer),
+            JsonString(&prompt),
+            JsonString(&answer),
             call.usage
         );
         self.result(&used, &answer, &kept)?;
         Ok((agent, prompt))
     }
 
-    /// What the older age repeats of a subagent's records.
+    /// Writes the copies of a subagent's records that the older format contains.
     fn agent_progress(&mut self, tool: &str, agent: &str, prompt: &str) -> io::Result<()> {
-        let times = self.world.dice.between(4, 60);
+        let times = self.state.random.between(4, 60);
         for _ in 0..times {
-            let (message, time) = (self.world.uuid(), Time(self.ms));
-            let length = self.world.length(&READ_OUTPUT);
-            let shown = self.world.read(self.project, self.file.fit(length));
+            let (message, time) = (self.state.uuid(), Time(self.ms));
+            let length = self.state.length(&READ_OUTPUT);
+            let shown = self.state.read(self.project, self.file.fit(length));
             self.record(format_args!(
                 r#""type":"progress","data":{{"message":{{"type":"user","message":{{"role":"user","content":[{{"type":"text","text":{}}}]}},"uuid":"{message}","timestamp":"{time}"}},"normalizedMessages":[],"type":"agent_progress","prompt":{},"agentId":"{agent}"}},"toolUseID":"agent_msg_01{message}","parentToolUseID":"{tool}""#,
-                Json(&shown.text),
-                Json(prompt)
+                JsonString(&shown.text),
+                JsonString(prompt)
             ))?;
         }
         Ok(())
     }
 
-    /// A result too large for the log. Gives the name of the file it went to.
+    /// Writes a spilled result and returns the name of its file.
     pub(super) fn spill(&mut self, folder: &str) -> io::Result<String> {
         let call = self.call();
-        let command = self.world.command(self.project);
-        let used = self.tool_use(&call, "Bash", &format!(r#"{{"command":{}}}"#, Json(&command)))?;
-        let name = format!("b{:08x}", self.world.dice.roll() >> 32);
-        let preview = self.world.command_output(self.project, self.file.fit(2_000));
+        let command = self.state.command(self.project);
+        let used = self.tool_use(&call, "Bash", &format!(r#"{{"command":{}}}"#, JsonString(&command)))?;
+        let name = format!("b{:08x}", self.state.random.next_u64() >> 32);
+        let preview = self.state.command_output(self.project, self.file.fit(2_000));
         let path = format!("/home/ada/{folder}/{}/tool-results/{name}.txt", self.id);
         let content = format!(
             "<persisted-output>\nOutput too large (90KB). Full output saved to: {path}\n\nPreview (first 2KB):\n{preview}\n…\n</persisted-output>"
         );
         let kept = format!(
             r#"{{"stdout":{},"stderr":"","interrupted":false,"isImage":false,"persistedOutputPath":"{path}"}}"#,
-            Json(&preview)
+            JsonString(&preview)
         );
         self.result(&used, &content, &kept)?;
         Ok(name)
     }
 }
 
-/// Lines as a patch lists them, as strings of JSON.
+/// Returns lines with a diff mark, as JSON strings.
 fn marked(mark: char, text: &str) -> Vec<String> {
-    let line = |line: &str| Json(&format!("{mark}{line}")).to_string();
+    let line = |line: &str| JsonString(&format!("{mark}{line}")).to_string();
     text.lines().map(line).collect()
 }
 
-/// The last bytes of a text, as a terminal shows them.
+/// Returns the last bytes of a text.
 fn end_of(text: &str, length: usize) -> &str {
     let mut from = text.len().saturating_sub(length);
     while !text.is_char_boundary(from) {

@@ -1,26 +1,26 @@
-//! Prompts that start subagents: Grok bills a subagent with the prompt that started it, if that prompt still runs when it
-//! ends, and the subagent's own log tells its cost again.
+//! Prompts that start subagents. If the prompt is still running when a subagent ends, Grok includes the subagent's cost in the
+//! prompt's, and the subagent's own log repeats it.
 
 use serde_json::{Value, json};
 
-use super::{Corpus, Desk, MODELS, uuid, with_split};
+use super::{Corpus, MODELS, SessionBuilder, uuid, with_split};
 
-/// What a prompt or a subagent cost, by model.
+/// The usage of a prompt or a subagent, by model.
 type Shares = Vec<(&'static str, Value)>;
 
-impl Desk<'_> {
-    /// Plants a prompt with subagents that end in it, one that ends after it, and one that ends in the next.
+impl SessionBuilder<'_> {
+    /// Writes a prompt with subagents that end within it, one that ends after it, and one that ends in the next prompt.
     pub(super) fn subagents(&mut self, corpus: &mut Corpus) {
         let prompt = self.prompt();
-        let mut bill: Shares = vec![(MODELS[0], self.share(0))];
-        for _ in 0..self.dice.between(1, 2) {
+        let mut call: Shares = vec![(MODELS[0], self.share(0))];
+        for _ in 0..self.random.between(1, 2) {
             let child = self.start(&prompt);
             let cost = self.work(&child, true, corpus);
-            add(&mut bill, cost);
+            add(&mut call, cost);
             self.done(&child);
         }
         let (after, next) = (self.start(&prompt), self.start(&prompt));
-        self.charge(&prompt, &bill);
+        self.charge(&prompt, &call);
         self.work(&after, false, corpus);
         self.done(&after);
         let prompt = self.prompt();
@@ -31,10 +31,10 @@ impl Desk<'_> {
         self.traps.extend(["subagent", "late"]);
     }
 
-    /// The session of a subagent: one prompt, sometimes with a subagent of its own. Gives what it cost.
+    /// Writes the session of a subagent, which sometimes has a subagent of its own, and returns its usage.
     fn work(&mut self, session: &str, is_held: bool, corpus: &mut Corpus) -> Shares {
-        let mut desk = Desk {
-            dice: &mut *self.dice,
+        let mut builder = SessionBuilder {
+            random: &mut *self.random,
             session: session.to_owned(),
             rows: Vec::new(),
             bills: Vec::new(),
@@ -44,38 +44,38 @@ impl Desk<'_> {
             now_ms: self.now_ms,
             subagent: Some(is_held),
         };
-        let prompt = desk.prompt();
-        let mut bill: Shares = vec![(MODELS[1], desk.share(0))];
-        if is_held && (desk.dice.coin() || !corpus.truth.traps.contains_key("nested")) {
-            let child = desk.start(&prompt);
-            let share = desk.share(0);
-            let mut below = Desk {
-                dice: &mut *desk.dice,
+        let prompt = builder.prompt();
+        let mut call: Shares = vec![(MODELS[1], builder.share(0))];
+        if is_held && (builder.random.flip() || !corpus.truth.traps.contains_key("nested")) {
+            let child = builder.start(&prompt);
+            let share = builder.share(0);
+            let mut below = SessionBuilder {
+                random: &mut *builder.random,
                 session: child.clone(),
                 rows: Vec::new(),
                 bills: Vec::new(),
                 traps: vec!["nested"],
                 events: 0,
                 prompts: 0,
-                now_ms: desk.now_ms,
+                now_ms: builder.now_ms,
                 subagent: Some(true),
             };
             let own = below.prompt();
             below.charge(&own, &[(MODELS[1], share.clone())]);
-            desk.now_ms = below.now_ms;
+            builder.now_ms = below.now_ms;
             below.finish(corpus);
-            add(&mut bill, vec![(MODELS[1], share)]);
-            desk.done(&child);
+            add(&mut call, vec![(MODELS[1], share)]);
+            builder.done(&child);
         }
-        desk.charge(&prompt, &bill);
-        let now_ms = desk.now_ms;
-        desk.finish(corpus);
+        builder.charge(&prompt, &call);
+        let now_ms = builder.now_ms;
+        builder.finish(corpus);
         self.now_ms = now_ms;
-        bill
+        call
     }
 
     fn start(&mut self, prompt: &str) -> String {
-        let child = uuid(self.dice.roll(), 88);
+        let child = uuid(self.random.next_u64(), 88);
         let update = json!({
             "sessionUpdate": "subagent_spawned", "subagent_id": child, "child_session_id": child,
             "parent_session_id": self.session, "parent_prompt_id": prompt, "description": "look around",
@@ -92,25 +92,25 @@ impl Desk<'_> {
         self.row("_x.ai/session/update", &update);
     }
 
-    /// Writes what a prompt cost, and books it.
-    fn charge(&mut self, prompt: &str, bill: &[(&'static str, Value)]) {
-        let split: Value = bill
+    /// Writes the usage of a prompt and counts it.
+    fn charge(&mut self, prompt: &str, call: &[(&'static str, Value)]) {
+        let split: Value = call
             .iter()
             .map(|(model, usage)| ((*model).to_owned(), usage.clone()))
             .collect::<serde_json::Map<_, _>>()
             .into();
-        self.finished(prompt, &with_split(bill[0].1.clone(), split));
-        for (model, usage) in bill {
-            self.bill(Some(model), usage);
+        self.finished(prompt, &with_split(call[0].1.clone(), split));
+        for (model, usage) in call {
+            self.call(Some(model), usage);
         }
     }
 }
 
-/// Adds shares model by model, number by number.
-fn add(bill: &mut Shares, more: Shares) {
+/// Adds up usage by model and field.
+fn add(call: &mut Shares, more: Shares) {
     for (model, share) in more {
-        let Some((_, known)) = bill.iter_mut().find(|(known, _)| *known == model) else {
-            bill.push((model, share));
+        let Some((_, known)) = call.iter_mut().find(|(known, _)| *known == model) else {
+            call.push((model, share));
             continue;
         };
         for (name, number) in share.as_object().expect("usage is an object") {

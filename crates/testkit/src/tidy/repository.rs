@@ -1,20 +1,19 @@
-//! The rules about manifests, documents, fixtures and the lists that name them.
+//! Rules about manifests, documents and fixtures.
 //!
-//! Manifests are read line by line: we write them ourselves, in one style, and a TOML library
-//! would be one more dependency of every test run.
+//! Manifests are parsed line by line, which works because they all have the same style.
 
 use super::rust::{Source, module_folder};
 use super::{Complaint, Tree, complain};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Packages in Cargo.lock. Every one is code that we ship, build and answer for. The limit may be
-/// raised; first look for something that could go.
+/// Maximum number of packages in Cargo.lock, because we are responsible for all code that we build. Before you raise it, look for a
+/// dependency that can be removed.
 const LOCK_PACKAGES_MAX: usize = 350;
 
-/// Dependencies that belong to some crates only: names, or beginnings that end in `*`.
-const HOMES: &[(&str, &[&str])] = &[
+/// Dependencies that only some crates may use: names, or prefixes followed by `*`.
+const RESTRICTED_DEPENDENCIES: &[(&str, &[&str])] = &[
     ("clap*", &["boswell"]),
-    // It only joins the driver of a database with its encryption.
+    // It only connects the database driver with TLS.
     ("tokio-postgres*", &["memory"]),
     ("tokio*", &["boswell"]),
     ("axum*", &["boswell"]),
@@ -22,19 +21,19 @@ const HOMES: &[(&str, &[&str])] = &[
     ("postgres*", &["memory", "testkit"]),
 ];
 
-/// Pages with times that `./bench` did not write, and why.
+/// Pages that may contain timings that `./bench` did not write, and why.
 const TIMED_PAGES: &[&str] = &[
-    // It alone writes these: a test compares them with its figures.
+    // `./bench` writes this page, and a test compares it with the figures.
     "docs/dev/benchmarks.md",
-    // A directory beside a server, which it does not measure yet.
+    // It compares a directory with a server, which `./bench` does not measure yet.
     "docs/dev/scale.md",
 ];
 
-/// Names that may stand behind `/home/`: nobody's, made up for logs and examples.
-const MADE_UP_NAMES: &[&str] = &["ada", "alice", "bob", "demo", "dev", "me", "user", "you"];
+/// User names that may follow `/home/`, because they are fictitious.
+const FICTITIOUS_USERS: &[&str] = &["ada", "alice", "bob", "demo", "dev", "me", "user", "you"];
 
-/// Folders in which machines build software. Nobody else has them.
-const WORKPLACES: &[&str] = &["root", "work", "workspace", "builds"];
+/// Top-level directories of build machines.
+const BUILD_DIRECTORIES: &[&str] = &["root", "work", "workspace", "builds"];
 
 pub(super) fn check(tree: &Tree, sources: &[Source], out: &mut Vec<Complaint>) {
     for (path, text) in &tree.files {
@@ -51,17 +50,17 @@ pub(super) fn check(tree: &Tree, sources: &[Source], out: &mut Vec<Complaint>) {
     fixtures(tree, sources, out);
 }
 
-/// Paths of one person's or one machine's folders do not belong into the repository.
+/// Forbids paths that exist only on one developer's machine.
 fn workplace(path: &str, text: &str, out: &mut Vec<Complaint>) {
     for (index, line) in text.lines().enumerate() {
         for name in home_names(line) {
-            if !MADE_UP_NAMES.contains(&name) {
-                let known = MADE_UP_NAMES.join(", ");
+            if !FICTITIOUS_USERS.contains(&name) {
+                let known = FICTITIOUS_USERS.join(", ");
                 let message = format!("a home of `{name}`; made-up people are {known}");
                 complain(out, path, index + 1, "workplace", message);
             }
         }
-        for folder in WORKPLACES {
+        for folder in BUILD_DIRECTORIES {
             let folder = format!("/{folder}/");
             if line.match_indices(&folder).any(|(at, _)| begins_a_path(line, at)) {
                 let message = "the path of a build machine".to_string();
@@ -71,7 +70,7 @@ fn workplace(path: &str, text: &str, out: &mut Vec<Complaint>) {
     }
 }
 
-/// The names after `/home/`, `/Users/` and `\Users\`, also where a backslash is escaped.
+/// Returns the names after `/home/`, `/Users/` and `\Users\`, even if the backslash is escaped.
 fn home_names(line: &str) -> Vec<&str> {
     let mut names = Vec::new();
     for mark in ["/home/", "/Users/", "\\Users\\"] {
@@ -93,7 +92,7 @@ fn begins_a_path(line: &str, at: usize) -> bool {
     !before.is_some_and(|c| c.is_alphanumeric() || "._-~}/$>)*".contains(c))
 }
 
-/// A link to a file of ours leads somewhere.
+/// Requires that links to files of the repository resolve.
 fn links(tree: &Tree, path: &str, text: &str, out: &mut Vec<Complaint>) {
     let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
     for (index, line) in text.lines().enumerate() {
@@ -113,7 +112,7 @@ fn links(tree: &Tree, path: &str, text: &str, out: &mut Vec<Complaint>) {
     }
 }
 
-/// What a page says of speed was measured by `./bench`, or it does not stand there. Notes on designs tell what was known then.
+/// Forbids timings that `./bench` did not measure. Design notes are exempt, because they record what was known at the time.
 fn speeds(path: &str, text: &str, out: &mut Vec<Complaint>) {
     let is_page = path == "README.md" || path.starts_with("docs/") && !path.starts_with("docs/design/");
     if !is_page || TIMED_PAGES.contains(&path) {
@@ -122,15 +121,15 @@ fn speeds(path: &str, text: &str, out: &mut Vec<Complaint>) {
     let mut is_written = false;
     for (index, line) in text.lines().enumerate() {
         is_written = (is_written || line.contains("written by ./bench")) && !line.contains("until here");
-        if !is_written && tells_a_speed(line) {
+        if !is_written && contains_timing(line) {
             let message = "a figure of speed; `./bench` writes those into `docs/dev/benchmarks.md`".to_string();
             complain(out, path, index + 1, "speed", message);
         }
     }
 }
 
-/// Whether a number with a unit of speed stands in a line.
-fn tells_a_speed(line: &str) -> bool {
+/// Whether a line contains a number with a unit of time or throughput.
+fn contains_timing(line: &str) -> bool {
     let words: Vec<&str> = line
         .split([' ', '|', '(', ')'])
         .filter(|word| !word.is_empty())
@@ -174,16 +173,16 @@ fn lock_ceiling(tree: &Tree, out: &mut Vec<Complaint>) {
     }
 }
 
-/// One dependency as a manifest names it.
+/// One dependency in a manifest.
 struct Dependency<'a> {
     manifest: &'a str,
     line: usize,
     name: String,
-    /// Stands in `[workspace.dependencies]`: offered to the crates, used by none of them yet.
+    /// True if it is listed in `[workspace.dependencies]`, which alone does not mean that a crate uses it.
     is_offer: bool,
 }
 
-/// Every dependency has a line that says why, every line a dependency; doors stay at the doors.
+/// Requires a reason for every dependency, a dependency for every reason, and that restricted dependencies are used only where allowed.
 fn dependencies(tree: &Tree, out: &mut Vec<Complaint>) {
     const LIST: &str = "docs/dev/dependencies.md";
     let manifests: Vec<_> = tree
@@ -216,7 +215,7 @@ fn dependencies(tree: &Tree, out: &mut Vec<Complaint>) {
             let message = format!("no crate uses `{name}`");
             complain(out, manifest, *line, "dependencies", message);
         }
-        if let Some(homes) = homes_elsewhere(dependency) {
+        if let Some(homes) = crates_allowed_to_use(dependency) {
             let message = format!("`{name}` belongs into {homes} only");
             complain(out, manifest, *line, "home", message);
         }
@@ -250,7 +249,7 @@ fn named_dependencies<'a>(manifest: &'a str, text: &str) -> Vec<Dependency<'a>> 
         };
         if let Some(header) = line.strip_prefix('[') {
             section = header.trim_end_matches(']').to_string();
-            // `[dependencies.name]`, a table of its own.
+            // `[dependencies.name]` is a table of its own.
             if let Some((before, name)) = section.rsplit_once('.')
                 && before.ends_with("dependencies")
             {
@@ -264,18 +263,18 @@ fn named_dependencies<'a>(manifest: &'a str, text: &str) -> Vec<Dependency<'a>> 
     found
 }
 
-/// The homes of a dependency, if the crate that names it is none of them.
-fn homes_elsewhere(dependency: &Dependency<'_>) -> Option<String> {
+/// Returns the crates that may use a dependency if the crate that uses it is not among them.
+fn crates_allowed_to_use(dependency: &Dependency<'_>) -> Option<String> {
     let owner = dependency.manifest.strip_prefix("crates/")?.split('/').next()?;
     let fits = |pattern: &str| match pattern.strip_suffix('*') {
         Some(beginning) => dependency.name.starts_with(beginning),
         None => dependency.name == pattern,
     };
-    let (_, homes) = HOMES.iter().find(|(pattern, _)| fits(pattern))?;
+    let (_, homes) = RESTRICTED_DEPENDENCIES.iter().find(|(pattern, _)| fits(pattern))?;
     (!homes.contains(&owner)).then(|| homes.join(" and "))
 }
 
-/// The lines "- `name`: why" of the list, by name.
+/// Parses the lines "- `name`: why".
 fn reasons(list: &str) -> BTreeMap<&str, usize> {
     list.lines()
         .enumerate()
@@ -286,7 +285,7 @@ fn reasons(list: &str) -> BTreeMap<&str, usize> {
         .collect()
 }
 
-/// Each verb that the README shows is in the reference made from the help texts.
+/// Requires that each verb in the README is in the generated reference.
 fn verbs(tree: &Tree, out: &mut Vec<Complaint>) {
     const REFERENCE: &str = "docs/cli.md";
     let readme = tree.files.get("README.md").map_or("", String::as_str);
@@ -305,7 +304,7 @@ fn verbs(tree: &Tree, out: &mut Vec<Complaint>) {
     }
 }
 
-/// The lower-case words after `boswell` or `cargo run … --`, in code spans and code blocks.
+/// Returns the lower-case words after `boswell` or `cargo run … --` in code spans and code blocks.
 fn shown_verbs(text: &str) -> Vec<(usize, &str)> {
     let mut verbs = Vec::new();
     let mut in_block = false;
@@ -330,7 +329,7 @@ fn shown_verbs(text: &str) -> Vec<(usize, &str)> {
     verbs
 }
 
-/// A Rust file that no other file declares is never compiled: a test in it never runs.
+/// Requires that each Rust file is declared as a module, because otherwise it is never compiled and its tests never run.
 fn listed_modules(tree: &Tree, sources: &[Source], out: &mut Vec<Complaint>) {
     let mut declared = BTreeSet::new();
     for source in sources {
@@ -338,7 +337,7 @@ fn listed_modules(tree: &Tree, sources: &[Source], out: &mut Vec<Complaint>) {
             let Some(name) = declared_module(code) else {
                 continue;
             };
-            // `#[path = "…"]` on the line before says where the module lies.
+            // `#[path = "…"]` on the previous line names the file.
             let path = source
                 .literals
                 .iter()
@@ -360,7 +359,7 @@ fn listed_modules(tree: &Tree, sources: &[Source], out: &mut Vec<Complaint>) {
     }
 }
 
-/// The name in `mod name;`.
+/// Returns the name in `mod name;`.
 fn declared_module(code: &str) -> Option<&str> {
     let (before, rest) = code.split_once("mod ")?;
     let is_item = before.trim().is_empty() || before.trim_start().starts_with("pub");
@@ -368,7 +367,7 @@ fn declared_module(code: &str) -> Option<&str> {
     is_item.then_some(name.trim())
 }
 
-/// Whether cargo finds the file by itself.
+/// Whether cargo discovers the file without a declaration.
 fn is_crate_root(path: &str) -> bool {
     let parts: Vec<&str> = path.split('/').collect();
     matches!(
@@ -390,7 +389,7 @@ fn lister(tree: &Tree, path: &str) -> String {
         .unwrap_or_else(|| format!("{folder}.rs"))
 }
 
-/// A fixture that no test reads is dead weight, or a test that got lost.
+/// Requires that each fixture is named by a test.
 fn fixtures(tree: &Tree, sources: &[Source], out: &mut Vec<Complaint>) {
     let literals: Vec<&str> = sources
         .iter()
@@ -412,8 +411,8 @@ fn below_fixtures(path: &str) -> Option<&str> {
         .or_else(|| Some(path.split_once("/fixtures/")?.1))
 }
 
-/// A test names a fixture by its file name, by its name without ending, or by its folder as
-/// `fixtures/<folder>`. The parts beside a session's log are named with the log.
+/// Whether a literal names a fixture by its file name, its stem, or its directory as `fixtures/<folder>`. A literal that names a
+/// session's log also names the other parts of the session.
 fn is_named(tree: &Tree, path: &str, below: &str, literals: &[&str]) -> bool {
     let name = below.rsplit('/').next().unwrap_or(below);
     let stem = name.split('.').next().unwrap_or(name);
@@ -439,7 +438,7 @@ fn is_named(tree: &Tree, path: &str, below: &str, literals: &[&str]) -> bool {
 mod tests {
     use super::*;
 
-    fn told(files: &[(&str, &str)]) -> Vec<String> {
+    fn complaints_about(files: &[(&str, &str)]) -> Vec<String> {
         let tree = Tree::of(files);
         let mut out = Vec::new();
         check(&tree, &tree.sources(), &mut out);
@@ -450,7 +449,7 @@ mod tests {
     }
 
     #[test]
-    fn homes_of_real_people_and_build_machines_are_told() {
+    fn home_directories_of_real_users_and_build_machines_are_forbidden() {
         for line in [
             concat!("cd /ho", "me/jane/src"),
             concat!("\"cwd\":\"/Us", "ers/jane.doe/src\""),
@@ -458,7 +457,7 @@ mod tests {
             concat!("see /ro", "ot/.cargo"),
             concat!("(/wo", "rk/main)"),
         ] {
-            assert_eq!(told(&[("a.md", line)]), ["a.md:1 workplace"], "{line}");
+            assert_eq!(complaints_about(&[("a.md", line)]), ["a.md:1 workplace"], "{line}");
         }
         for line in [
             "/home/ada/shop",
@@ -468,23 +467,23 @@ mod tests {
             concat!("https://example.org/ro", "ot/x"),
             concat!("~/wo", "rk/x"),
         ] {
-            assert!(told(&[("a.md", line)]).is_empty(), "{line}");
+            assert!(complaints_about(&[("a.md", line)]).is_empty(), "{line}");
         }
     }
 
     #[test]
-    fn a_link_that_leads_nowhere_is_told() {
+    fn a_broken_link_is_forbidden() {
         let page = (
             "docs/a.md",
             "[b](b.md) [c](../C.md#x) [d](https://d) [e](#e) [f](../docs)",
         );
-        let told_now = told(&[page, ("C.md", "")]);
-        assert_eq!(told_now, ["docs/a.md:1 link"]);
-        assert!(told(&[page, ("C.md", ""), ("docs/b.md", "")]).is_empty());
+        let found = complaints_about(&[page, ("C.md", "")]);
+        assert_eq!(found, ["docs/a.md:1 link"]);
+        assert!(complaints_about(&[page, ("C.md", ""), ("docs/b.md", "")]).is_empty());
     }
 
     #[test]
-    fn a_speed_that_was_not_measured_by_the_bench_is_told() {
+    fn a_timing_that_the_bench_did_not_write_is_forbidden() {
         for line in [
             "| `usage` | 25 ms |",
             "it takes 1.5 ms.",
@@ -492,13 +491,17 @@ mod tests {
             "11 times as fast",
             "2 times slower",
         ] {
-            assert_eq!(told(&[("docs/a.md", line)]), ["docs/a.md:1 speed"], "{line}");
-            assert!(told(&[("docs/dev/benchmarks.md", line)]).is_empty());
-            assert!(told(&[("docs/design/0001.md", line)]).is_empty());
-            let written = format!("<!-- written by ./bench -->\n{line}\n<!-- until here -->");
-            assert!(told(&[("README.md", &written)]).is_empty());
             assert_eq!(
-                told(&[("README.md", &format!("{written}\n{line}"))]),
+                complaints_about(&[("docs/a.md", line)]),
+                ["docs/a.md:1 speed"],
+                "{line}"
+            );
+            assert!(complaints_about(&[("docs/dev/benchmarks.md", line)]).is_empty());
+            assert!(complaints_about(&[("docs/design/0001.md", line)]).is_empty());
+            let written = format!("<!-- written by ./bench -->\n{line}\n<!-- until here -->");
+            assert!(complaints_about(&[("README.md", &written)]).is_empty());
+            assert_eq!(
+                complaints_about(&[("README.md", &format!("{written}\n{line}"))]),
                 ["README.md:4 speed"]
             );
         }
@@ -508,16 +511,16 @@ mod tests {
             "300 MB",
             "three times as fast as it grows",
         ] {
-            assert!(told(&[("docs/a.md", line)]).is_empty(), "{line}");
+            assert!(complaints_about(&[("docs/a.md", line)]).is_empty(), "{line}");
         }
     }
 
     #[test]
-    fn a_lock_file_past_its_ceiling_is_told() {
+    fn too_many_packages_in_the_lock_file_are_forbidden() {
         let of = |packages| "[[package]]\n".repeat(packages);
-        assert!(told(&[("Cargo.lock", &of(LOCK_PACKAGES_MAX))]).is_empty());
+        assert!(complaints_about(&[("Cargo.lock", &of(LOCK_PACKAGES_MAX))]).is_empty());
         let one_more = of(LOCK_PACKAGES_MAX + 1);
-        assert_eq!(told(&[("Cargo.lock", &one_more)]), ["Cargo.lock:1 lock"]);
+        assert_eq!(complaints_about(&[("Cargo.lock", &one_more)]), ["Cargo.lock:1 lock"]);
     }
 
     const ROOT: &str = "[workspace.dependencies]\nboswell-memory = { path = \"x\" }\nserde = \"1\"\n";
@@ -527,21 +530,25 @@ mod tests {
     fn the_list_of_dependencies_and_the_manifests_agree() {
         let manifests = [("Cargo.toml", ROOT), ("crates/memory/Cargo.toml", MEMORY)];
         let with = |list| [manifests[0], manifests[1], ("docs/dev/dependencies.md", list)];
-        assert!(told(&with("- `serde`: derives\n")).is_empty());
+        assert!(complaints_about(&with("- `serde`: derives\n")).is_empty());
         let missing = ["Cargo.toml:3 dependencies", "crates/memory/Cargo.toml:4 dependencies"];
-        assert_eq!(told(&with("")), missing);
-        assert_eq!(told(&with("- `serde`: \n")), missing, "a line needs its reason");
-        let gone = told(&with("- `serde`: derives\n- `gone`: was nice\n"));
+        assert_eq!(complaints_about(&with("")), missing);
+        assert_eq!(
+            complaints_about(&with("- `serde`: \n")),
+            missing,
+            "a line needs its reason"
+        );
+        let gone = complaints_about(&with("- `serde`: derives\n- `gone`: was nice\n"));
         assert_eq!(gone, ["docs/dev/dependencies.md:2 dependencies"]);
     }
 
     #[test]
-    fn a_dependency_that_no_crate_uses_is_told() {
+    fn a_dependency_that_no_crate_uses_is_reported() {
         let list = ("docs/dev/dependencies.md", "- `serde`: derives\n");
         assert_eq!(
-            told(&[("Cargo.toml", ROOT), list]),
+            complaints_about(&[("Cargo.toml", ROOT), list]),
             [
-                // Without its manifest, our own crate looks like a stranger's, too.
+                // Without its manifest, our own crate looks like an external one.
                 "Cargo.toml:2 dependencies",
                 "Cargo.toml:2 dependencies",
                 "Cargo.toml:3 dependencies",
@@ -550,7 +557,7 @@ mod tests {
     }
 
     #[test]
-    fn doors_stay_at_the_doors() {
+    fn restricted_dependencies_stay_in_their_crates() {
         let list = (
             "docs/dev/dependencies.md",
             "- `clap`: a\n- `tokio`: b\n- `rusqlite`: c\n",
@@ -561,16 +568,16 @@ mod tests {
             ("[target.'cfg(unix)'.dependencies]", "rusqlite = \"1\""),
         ] {
             let text = format!("{section}\n{name}\n");
-            let told_now = told(&[("crates/transcript/Cargo.toml", &text), list]);
+            let found = complaints_about(&[("crates/transcript/Cargo.toml", &text), list]);
             assert!(
-                told_now.contains(&"crates/transcript/Cargo.toml:2 home".to_string()),
+                found.contains(&"crates/transcript/Cargo.toml:2 home".to_string()),
                 "{name}"
             );
         }
         let table = "[dependencies.clap]\nversion = \"4\"\n";
-        let told_now = told(&[("crates/memory/Cargo.toml", table), list]);
-        assert!(told_now.contains(&"crates/memory/Cargo.toml:1 home".to_string()));
-        let door = told(&[("crates/boswell/Cargo.toml", table), list]);
+        let found = complaints_about(&[("crates/memory/Cargo.toml", table), list]);
+        assert!(found.contains(&"crates/memory/Cargo.toml:1 home".to_string()));
+        let door = complaints_about(&[("crates/boswell/Cargo.toml", table), list]);
         assert!(!door.iter().any(|line| line.ends_with("home")), "{door:?}");
     }
 
@@ -578,40 +585,40 @@ mod tests {
     fn a_verb_of_the_readme_is_in_the_reference() {
         let readme = "Use `boswell read LOG`.\n```\ncargo run --release -- demo\nboswell doctor\n```\n";
         let whole = "## `boswell read`\n## `boswell demo`\n## `boswell doctor`\n";
-        assert!(told(&[("README.md", readme), ("docs/cli.md", whole)]).is_empty());
+        assert!(complaints_about(&[("README.md", readme), ("docs/cli.md", whole)]).is_empty());
         assert_eq!(
-            told(&[("README.md", readme), ("docs/cli.md", "`boswell doctor`\n")]),
+            complaints_about(&[("README.md", readme), ("docs/cli.md", "`boswell doctor`\n")]),
             ["README.md:1 verbs", "README.md:3 verbs"]
         );
-        assert!(told(&[("README.md", "boswell is nice, `boswell --help`\n")]).is_empty());
+        assert!(complaints_about(&[("README.md", "boswell is nice, `boswell --help`\n")]).is_empty());
     }
 
     #[test]
-    fn a_test_file_that_main_does_not_list_is_told() {
+    fn a_test_file_that_main_does_not_list_is_reported() {
         let main = ("crates/boswell/tests/cli/main.rs", "mod read;\n// mod doctor;\n");
         let read = ("crates/boswell/tests/cli/read.rs", "");
         let doctor = ("crates/boswell/tests/cli/doctor.rs", "");
-        assert!(told(&[main, read]).is_empty());
+        assert!(complaints_about(&[main, read]).is_empty());
         let expected = ["crates/boswell/tests/cli/doctor.rs:1 unlisted"];
-        assert_eq!(told(&[main, read, doctor]), expected);
+        assert_eq!(complaints_about(&[main, read, doctor]), expected);
     }
 
     #[test]
-    fn a_source_file_that_nobody_declares_is_told() {
+    fn a_source_file_without_a_declaration_is_reported() {
         let lib = ("crates/memory/src/lib.rs", "pub mod store;\n");
         let store = ("crates/memory/src/store.rs", "pub(crate) mod frames;\n");
         let frames = ("crates/memory/src/store/frames.rs", "");
-        assert!(told(&[lib, store, frames]).is_empty());
+        assert!(complaints_about(&[lib, store, frames]).is_empty());
         let lost = ("crates/memory/src/store/lost.rs", "");
         let expected = ["crates/memory/src/store/lost.rs:1 unlisted"];
-        assert_eq!(told(&[lib, store, frames, lost]), expected);
+        assert_eq!(complaints_about(&[lib, store, frames, lost]), expected);
     }
 
     #[test]
-    fn a_fixture_that_no_test_names_is_told() {
+    fn a_fixture_that_no_test_names_is_reported() {
         let log = ("fixtures/claude/2.1.0/torn.jsonl", "");
         let lone = ["fixtures/claude/2.1.0/torn.jsonl:1 fixture"];
-        let with = |text| told(&[log, ("crates/transcript/tests/a.rs", text)]);
+        let with = |text| complaints_about(&[log, ("crates/transcript/tests/a.rs", text)]);
         assert_eq!(with("check(\"worn\")"), lone);
         assert_eq!(with("// torn.jsonl"), lone);
         assert_eq!(with("read(\"fixtures\")"), lone);
@@ -622,11 +629,11 @@ mod tests {
     }
 
     #[test]
-    fn the_parts_beside_a_log_are_named_with_it() {
+    fn a_literal_that_names_a_log_also_names_its_parts() {
         let log = ("fixtures/claude/torn.jsonl", "");
         let part = ("fixtures/claude/torn/subagents/agent-1.jsonl", "");
         let test = |text| ("crates/transcript/tests/a.rs", text);
-        assert!(told(&[log, part, test("check(\"torn\")")]).is_empty());
-        assert_eq!(told(&[log, part, test("")]).len(), 2);
+        assert!(complaints_about(&[log, part, test("check(\"torn\")")]).is_empty());
+        assert_eq!(complaints_about(&[log, part, test("")]).len(), 2);
     }
 }

@@ -1,10 +1,10 @@
-//! Words as people and models use them: few often, many seldom (Zipf), whole phrases again and again. Some of it is
-//! Chinese. Knows no JSON and no agent.
+//! Generates prose and names with a realistic word distribution: few words often, many rarely (Zipf), with repeated phrases. Some
+//! prose is Chinese.
 
 use super::text;
-use crate::truth::Dice;
+use crate::truth::SeededRandom;
 
-/// The words, the most frequent first.
+/// Words, the most frequent first.
 const WORDS: &str = "the to a and of in is it for that this we with be on not as are if from you can all by an but or at so \
     when which no now was will there has only one into then them out up do its just have should also here test file code \
     error run line value function call name type path field check set read write data return state key list new first \
@@ -34,40 +34,40 @@ const WORDS_CJK: &str = "我们 这个 文件 测试 错误 修改 函数 返回
     没有 可以 应该 之后 然后 目录 缓存 服务器 请求 响应 更新 删除 添加 重构 提交 分支 版本 日志 时间 传入 参数 默认 值 这里 失败 通过 \
     この ファイル を 確認 して ください テスト が 失敗 する 関数 修正 エラー 設定 変更 実行 結果 ログ です ます から";
 
-/// The small words come first, the compounds last: where names and compounds begin.
+/// The number of function words at the start of the list. Names and compounds use only the words after them.
 const SMALL: usize = 60;
 const COMPOUNDS: usize = 420;
-/// How many words there are with the compounds.
+/// The size of the vocabulary with compounds.
 const VOCABULARY: usize = 3_000;
 const PHRASES: usize = 350;
 
-/// A vocabulary, the same in every corpus.
-pub(super) struct Words {
+/// The vocabulary, which is the same in every corpus.
+pub(super) struct Vocabulary {
     words: Vec<String>,
-    /// Places of words in `words`, as many as a word is frequent.
+    /// Indexes into `words`. A frequent word occurs many times.
     places: Vec<u16>,
     phrases: Vec<String>,
     cjk: Vec<&'static str>,
-    /// Lines of code that come again and again, so many for each topic.
+    /// Lines of code that are repeated, in equal numbers for each topic.
     pub(super) snippets: Vec<String>,
-    /// What is talked about now: names come from a part of the vocabulary.
+    /// The current topic, which limits names to a part of the vocabulary.
     pub(super) topic: usize,
 }
 
-/// How many topics there are, and the words of one.
+/// The number of topics and the number of words per topic.
 pub(super) const TOPICS: usize = 50;
 const TOPIC_WORDS: usize = 40;
 const TOPIC_SNIPPETS: usize = 40;
 
-impl Words {
-    pub(super) fn new() -> Words {
+impl Vocabulary {
+    pub(super) fn new() -> Vocabulary {
         let plain: Vec<&str> = WORDS.split_whitespace().collect();
         let mut words: Vec<String> = plain.iter().map(ToString::to_string).collect();
-        let mut dice = Dice(0x0b05_ee11);
+        let mut random = SeededRandom(0x0b05_ee11);
         while words.len() < VOCABULARY {
-            // Identifiers are what logs of coding agents are full of; the small words do not take part.
-            let (first, second) = (dice.pick(&plain[SMALL..]), dice.pick(&plain[SMALL..]));
-            words.push(match dice.between(0, 2) {
+            // Logs of coding agents are full of identifiers. Function words do not occur in them.
+            let (first, second) = (random.pick(&plain[SMALL..]), random.pick(&plain[SMALL..]));
+            words.push(match random.between(0, 2) {
                 0 => format!("{first}_{second}"),
                 1 => format!("{}{}", capital(first), capital(second)),
                 _ => format!("{first}{}", capital(second)),
@@ -78,7 +78,7 @@ impl Words {
             let often = 1 + 1_000 / (rank + 3);
             places.extend(std::iter::repeat_n(u16::try_from(rank).expect("few words"), often));
         }
-        let mut words = Words {
+        let mut words = Vocabulary {
             words,
             places,
             phrases: Vec::new(),
@@ -88,8 +88,8 @@ impl Words {
         };
         for _ in 0..PHRASES {
             let mut phrase = String::new();
-            for _ in 0..dice.between(3, 8) {
-                phrase.push_str(words.word(&mut dice));
+            for _ in 0..random.between(3, 8) {
+                phrase.push_str(words.word(&mut random));
                 phrase.push(' ');
             }
             words.phrases.push(phrase);
@@ -98,44 +98,44 @@ impl Words {
             words.topic = topic;
             for _ in 0..TOPIC_SNIPPETS {
                 let mut snippet = String::new();
-                let known = words.name(&mut dice).to_owned();
-                text::new_statement(&words, &mut dice, &known, &mut snippet);
+                let known = words.name(&mut random).to_owned();
+                text::new_statement(&words, &mut random, &known, &mut snippet);
                 words.snippets.push(snippet);
             }
         }
         words
     }
 
-    /// A word, the frequent ones often.
-    pub(super) fn word(&self, dice: &mut Dice) -> &str {
-        &self.words[usize::from(self.places[dice.below(self.places.len())])]
+    /// Picks a word by its frequency.
+    pub(super) fn word(&self, random: &mut SeededRandom) -> &str {
+        &self.words[usize::from(self.places[random.below(self.places.len())])]
     }
 
-    /// A name for something in code.
-    pub(super) fn name(&self, dice: &mut Dice) -> &str {
-        let roll = dice.roll();
-        let (from, span) = match roll & 15 {
+    /// Picks an identifier.
+    pub(super) fn name(&self, random: &mut SeededRandom) -> &str {
+        let bits = random.next_u64();
+        let (from, span) = match bits & 15 {
             0 => (COMPOUNDS, VOCABULARY - COMPOUNDS),
             1..=4 => (COMPOUNDS + self.topic * TOPIC_WORDS, TOPIC_WORDS),
             _ => (SMALL + self.topic * 5, TOPIC_WORDS),
         };
-        let (first, second) = ((roll >> 8) as u32, (roll >> 36) as u32 & 0xff_ffff);
-        // The smaller of two rolls: the first words of a topic are its favourites.
+        let (first, second) = ((bits >> 8) as u32, (bits >> 36) as u32 & 0xff_ffff);
+        // The minimum of two random numbers prefers the first words of a topic.
         let at = (first & 0xff_ffff).min(second);
         &self.words[from + ((at as usize * span) >> 24)]
     }
 
-    /// A line of code that was seen before.
-    pub(super) fn snippet(&self, dice: &mut Dice) -> &str {
-        &self.snippets[self.topic * TOPIC_SNIPPETS + dice.below(TOPIC_SNIPPETS)]
+    /// Picks a repeated line of code.
+    pub(super) fn snippet(&self, random: &mut SeededRandom) -> &str {
+        &self.snippets[self.topic * TOPIC_SNIPPETS + random.below(TOPIC_SNIPPETS)]
     }
 
-    /// About `length` bytes of prose.
-    pub(super) fn prose(&self, dice: &mut Dice, length: usize) -> String {
+    /// Returns about `length` bytes of prose.
+    pub(super) fn prose(&self, random: &mut SeededRandom, length: usize) -> String {
         let mut out = String::with_capacity(length + 64);
         while out.len() < length {
-            self.sentence(dice, &mut out);
-            out.push_str(match dice.roll() & 7 {
+            self.sentence(random, &mut out);
+            out.push_str(match random.next_u64() & 7 {
                 0 => "\n\n",
                 1 => "\n- ",
                 _ => " ",
@@ -145,21 +145,21 @@ impl Words {
         out
     }
 
-    /// A sentence, with its full stop.
-    pub(super) fn sentence(&self, dice: &mut Dice, out: &mut String) {
+    /// Appends a sentence.
+    pub(super) fn sentence(&self, random: &mut SeededRandom, out: &mut String) {
         let start = out.len();
-        for _ in 0..dice.between(1, 5) {
-            match dice.roll() & 7 {
-                0..=4 => out.push_str(&self.phrases[dice.below(self.phrases.len())]),
+        for _ in 0..random.between(1, 5) {
+            match random.next_u64() & 7 {
+                0..=4 => out.push_str(&self.phrases[random.below(self.phrases.len())]),
                 5 => {
                     out.push('`');
-                    out.push_str(self.name(dice));
+                    out.push_str(self.name(random));
                     out.push_str("` ");
                 }
                 _ => {
-                    out.push_str(self.word(dice));
+                    out.push_str(self.word(random));
                     out.push(' ');
-                    out.push_str(self.word(dice));
+                    out.push_str(self.word(random));
                     out.push(' ');
                 }
             }
@@ -171,21 +171,21 @@ impl Words {
         }
     }
 
-    /// About `length` bytes of Chinese or Japanese.
-    pub(super) fn prose_cjk(&self, dice: &mut Dice, length: usize) -> String {
+    /// Returns about `length` bytes of Chinese or Japanese.
+    pub(super) fn prose_cjk(&self, random: &mut SeededRandom, length: usize) -> String {
         let mut out = String::with_capacity(length + 64);
         while out.len() < length {
-            for _ in 0..dice.between(3, 9) {
-                out.push_str(dice.pick(&self.cjk));
+            for _ in 0..random.between(3, 9) {
+                out.push_str(random.pick(&self.cjk));
             }
-            out.push_str(if dice.coin() { "，" } else { "。" });
+            out.push_str(if random.flip() { "，" } else { "。" });
         }
         cut(&mut out, length);
         out
     }
 }
 
-/// Cuts a text to a length, at a character.
+/// Truncates a text at a character boundary.
 pub(super) fn cut(text: &mut String, length: usize) {
     let mut end = length.min(text.len());
     while !text.is_char_boundary(end) {
@@ -194,7 +194,7 @@ pub(super) fn cut(text: &mut String, length: usize) {
     text.truncate(end);
 }
 
-/// With a capital letter.
+/// Returns the word with its first letter capitalised.
 pub(super) fn capital(word: &str) -> String {
     let mut word = word.to_owned();
     if let Some(first) = word.get_mut(..1) {
