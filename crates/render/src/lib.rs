@@ -8,6 +8,7 @@
 
 pub mod ansi;
 pub mod budget;
+mod card_html;
 pub mod cards;
 pub mod diff;
 pub mod escape;

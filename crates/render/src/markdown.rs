@@ -12,7 +12,7 @@ use self::safe::{code_span, contained, fence, quote};
 use crate::budget::{self, BudgetBlock, TOKEN_CHARS, choose_blocks};
 use crate::cards::is_hidden_by_default;
 use crate::escape::{one_line, show_invisible};
-use crate::html_title;
+use crate::html::title as html_title;
 use crate::input::{Subagent, Transcript};
 use crate::measure::{count, date_time, dollars, duration};
 use crate::steps::{Step, StepKind, steps, unplaced_subagents};

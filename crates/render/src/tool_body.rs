@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use serde_json::Value;
 
-use crate::cards::CardHtml;
+use crate::card_html::CardHtml;
 use crate::diff;
 use crate::escape;
 use crate::markdown_html::{self, LineBreaks};

@@ -3,7 +3,8 @@
 
 use serde::Serialize;
 
-use crate::cards::{self, CardContext, CardHtml, is_hidden_by_default};
+use crate::card_html::CardHtml;
+use crate::cards::{self, CardContext, is_hidden_by_default};
 use crate::escape::{escape, one_line};
 use crate::highlights::{self, Highlight};
 use crate::html::compress_base64;
