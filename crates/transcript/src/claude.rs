@@ -27,13 +27,13 @@ use self::meta::SubagentMeta;
 use self::nodes::RecordGraph;
 use self::queue::PromptQueue;
 use self::record::ClaudeRecord;
-use crate::agent::{Agent, Origin};
+use crate::agent::Origin;
 use crate::event::{Actor, Kind, Kinds, PartKind, Role, SessionEvent};
 use crate::ids::hash;
 use crate::joins::CallJoiner;
 use crate::reading::{Delta, Fate, Fault};
 use crate::repair::repair;
-use crate::texts::{Tell, send_texts};
+use crate::texts::{Tell, send_blocks};
 use crate::turns::TurnTracker;
 use crate::wire::BoxedRecord;
 use crate::wording::NAME_CHARS_MAX;
@@ -136,7 +136,9 @@ impl ClaudeState {
         let Err((from, reason)) = self.parse_records(bytes, &mut progress, delta, record_sink) else {
             return progress.fate.unwrap_or(Fate::Skipped);
         };
-        send_texts(Agent::Claude, bytes, sink);
+        if let Some(sink) = sink {
+            send_blocks(blocks(bytes), sink);
+        }
         let rest = &bytes[from..];
         let mended = match repair(rest) {
             Some(mended) if self.parse_all(&mended, &mut progress, delta) => Some(format!("mended: {reason}")),

@@ -17,6 +17,7 @@ mod hook;
 mod ids;
 mod images;
 mod joins;
+mod line_texts;
 mod lines;
 mod name;
 mod reading;
@@ -40,6 +41,7 @@ pub use event::{Actor, BESIDE_SEQ, Kind, Kinds, PartKind, Role, SessionEvent};
 pub use history::{HistoryPrompt, grok_project, history_prompts, is_session_id};
 pub use hook::{HookCall, hook_call};
 pub use images::{Image, images};
+pub use line_texts::{bare_bodies, bodies, texts};
 pub use lines::{LINE_BYTES_MAX, Line, LineBody, Lines};
 pub use name::SafeName;
 pub use reading::{Amendment, Delta, Fate, Fates, Fault, Reading, Unknown};
@@ -48,6 +50,6 @@ pub use session::{
     SessionUid, Turn, wall_clock_s,
 };
 pub use source::{Part, Source};
-pub use state::{Body, State, StateError, bare_bodies, bodies, reader_version};
-pub use texts::{Field, Tell, Text, texts};
+pub use state::{State, StateError, reader_version};
+pub use texts::{Body, Field, Tell, Text};
 pub use wording::runs_commands;

@@ -15,7 +15,7 @@ use crate::event::PartKind;
 use crate::grok;
 use crate::lines::{Line, LineBody, Lines};
 use crate::reading::Delta;
-use crate::texts::{Tell, send_texts};
+use crate::texts::{Tell, send_blocks};
 
 /// Everything a reader remembers between two pieces of a log. Small, and versioned: see [`State::to_bytes`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -109,11 +109,15 @@ impl State {
                 // twice is slow.
                 AgentReader::Claude(reader) => reader.read_line(line.number, bytes, delta, sink),
                 AgentReader::Codex(reader) => {
-                    send_texts(Agent::Codex, bytes, sink);
+                    if let Some(sink) = sink {
+                        send_blocks(codex::blocks(bytes), sink);
+                    }
                     reader.read_line(line.number, bytes, delta);
                 }
                 AgentReader::Grok(reader) => {
-                    send_texts(Agent::Grok, bytes, sink);
+                    if let Some(sink) = sink {
+                        send_blocks(grok::blocks(bytes), sink);
+                    }
                     reader.read_line(part, line.number, bytes, delta);
                 }
             },
@@ -226,29 +230,4 @@ impl<W: Write> Write for HashingWriter<W> {
 /// Returns a checksum that detects a damaged state, because counters in it are trusted.
 fn checksum(hash: &blake3::Hash) -> [u8; 8] {
     *hash.as_bytes().first_chunk().expect("a hash has 32 bytes")
-}
-
-/// The full text of one block of a line.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Body {
-    pub text: String,
-    /// The human's words inside it, if the result of a tool contains some.
-    pub words: Option<String>,
-}
-
-/// Returns the full texts of a line's blocks, in the order of [`crate::SessionEvent::block`].
-pub fn bodies(agent: Agent, line: &[u8]) -> Vec<Body> {
-    match agent {
-        Agent::Claude => claude::bodies(line),
-        Agent::Grok => grok::bodies(line),
-        Agent::Codex => codex::bodies(line),
-    }
-}
-
-/// Like [`bodies`], but does not indent JSON, for callers that examine the texts and do not show them.
-pub fn bare_bodies(agent: Agent, line: &[u8]) -> Vec<String> {
-    match agent {
-        Agent::Claude => claude::bare_bodies(line),
-        Agent::Codex | Agent::Grok => bodies(agent, line).into_iter().map(|body| body.text).collect(),
-    }
 }

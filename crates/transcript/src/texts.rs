@@ -1,15 +1,14 @@
 //! The texts of a line, block by block: author, tool, and the text itself.
 //!
-//! This serves two purposes: showing a line ([`crate::bodies`]) and searching it ([`texts`]). They differ in a tool's
-//! input: people read its JSON, a search needs the decoded values inside it.
+//! This serves two purposes: showing a line ([`crate::bodies`]) and searching it ([`crate::texts()`]). They differ in a tool's
+//! input: people read its JSON, a search needs the decoded values inside it. The readers make the blocks; nothing here knows
+//! an agent.
 
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use crate::agent::Agent;
 use crate::event::Role;
-use crate::{claude, codex, grok};
 
 /// The field of a conversation that a text belongs to. The order is that of relevance to a reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -54,25 +53,15 @@ pub struct Text {
     pub text: String,
 }
 
-/// Receives the searchable texts of lines, decoded, as [`texts`] returns them. A broken line may be passed twice.
+/// Receives the searchable texts of lines, decoded, as [`crate::texts()`] returns them. A broken line may be passed twice.
 pub type Tell<'t> = dyn FnMut(&str) + 't;
 
-/// Returns the searchable texts of a line, decoded, in the order of their blocks. Empty ones are left out.
-pub fn texts(agent: Agent, line: &[u8]) -> Vec<Text> {
-    let blocks = match agent {
-        Agent::Claude => claude::blocks(line),
-        Agent::Grok => grok::blocks(line),
-        Agent::Codex => codex::blocks(line),
-    };
-    let numbered = blocks.into_iter().enumerate();
-    numbered.filter_map(|(at, block)| text(at, block)).collect()
-}
-
-/// Passes the texts of a line to `sink`, if there is one.
-pub(crate) fn send_texts(agent: Agent, line: &[u8], sink: Option<&mut Tell<'_>>) {
-    if let Some(sink) = sink {
-        texts(agent, line).iter().for_each(|text| sink(&text.text));
-    }
+/// The full text of one block of a line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Body {
+    pub text: String,
+    /// The human's words inside it, if the result of a tool contains some.
+    pub words: Option<String>,
 }
 
 /// A block of a line, before it is formatted for display or search.
@@ -120,6 +109,17 @@ impl TextBlock {
             ..Self::new(Field::ToolInput, String::new())
         }
     }
+}
+
+/// Returns the searchable texts of a line's blocks. Empty ones are left out.
+pub(crate) fn searchable(blocks: Vec<TextBlock>) -> Vec<Text> {
+    let numbered = blocks.into_iter().enumerate();
+    numbered.filter_map(|(at, block)| text(at, block)).collect()
+}
+
+/// Passes the searchable texts of a line's blocks to `sink`.
+pub(crate) fn send_blocks(blocks: Vec<TextBlock>, sink: &mut Tell<'_>) {
+    searchable(blocks).iter().for_each(|text| sink(&text.text));
 }
 
 fn text(at: usize, block: TextBlock) -> Option<Text> {
@@ -243,115 +243,5 @@ mod tests {
         assert_eq!(values(r#""{ not json""#), "{ not json");
         assert_eq!(values("*** Begin Patch"), "*** Begin Patch");
         assert_eq!(values(""), "");
-    }
-
-    fn print_texts(agent: Agent, line: &str) -> String {
-        let texts = texts(agent, line.as_bytes()).into_iter().map(|text| {
-            let tool = text.tool.map(|tool| format!(" {tool}")).unwrap_or_default();
-            format!(
-                "{} {:?}/{}{tool}: {}",
-                text.block,
-                text.field,
-                text.role.as_str(),
-                text.text
-            )
-        });
-        texts.collect::<Vec<_>>().join("; ")
-    }
-
-    #[test]
-    fn claude_blocks_have_a_field_and_a_tool() {
-        let claude = |line: &str| print_texts(Agent::Claude, line);
-        assert_eq!(
-            claude(r#"{"type":"user","message":{"content":"fix it"}}"#),
-            "0 Prompt/user: fix it"
-        );
-        assert_eq!(
-            claude(r#"{"type":"user","isMeta":true,"message":{"content":"a caveat"}}"#),
-            "0 Other/user: a caveat"
-        );
-        let blocks = r#"{"type":"thinking","thinking":"hm"},{"type":"image"},{"type":"text","text":"done"},{"type":"tool_use","name":"Bash","input":{"command":"ls\n-l"}}"#;
-        assert_eq!(
-            claude(&format!(r#"{{"type":"assistant","message":{{"content":[{blocks}]}}}}"#)),
-            "0 Thinking/assistant: hm; 2 Answer/assistant: done; 3 ToolInput/assistant Bash: ls\n-l"
-        );
-        let result = r#"{"type":"tool_result","tool_use_id":"t","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}"#;
-        assert_eq!(
-            claude(&format!(
-                r#"{{"type":"user","message":{{"content":[{result}]}},"toolUseResult":{{"stdout":"x"}}}}"#
-            )),
-            "0 ToolOutput/tool: a\nb"
-        );
-        assert_eq!(
-            claude(r#"{"type":"queue-operation","operation":"enqueue","content":"and then"}"#),
-            "0 Prompt/user: and then"
-        );
-    }
-
-    #[test]
-    fn codex_payloads_have_a_field_and_a_tool() {
-        let codex = |payload: &str| {
-            let line = format!(r#"{{"timestamp":"2026-01-01T00:00:00Z","type":"response_item","payload":{payload}}}"#);
-            print_texts(Agent::Codex, &line)
-        };
-        assert_eq!(
-            codex(r#"{"type":"message","role":"user","content":[{"type":"input_text","text":"fix it"}]}"#),
-            "0 Prompt/user: fix it"
-        );
-        assert_eq!(
-            codex(
-                r#"{"type":"message","role":"user","content":[{"type":"input_text","text":"<environment_context>x</environment_context>"}]}"#
-            ),
-            "0 Other/user: <environment_context>x</environment_context>"
-        );
-        // What an editor inserted before the human's words is searched with them, but not shown.
-        let from_editor = r#"{"type":"user_message","message":"Active file: a.md\n## My request for Codex:\nfix it"}"#;
-        assert_eq!(
-            codex(from_editor),
-            "0 Prompt/user: Active file: a.md\n## My request for Codex:\nfix it"
-        );
-        assert_eq!(
-            crate::bodies(Agent::Codex, format!(r#"{{"payload":{from_editor}}}"#).as_bytes())[0].text,
-            "fix it"
-        );
-        assert_eq!(
-            codex(r#"{"type":"message","role":"assistant","content":[{"type":"output_text","text":"done"}]}"#),
-            "0 Answer/assistant: done"
-        );
-        assert_eq!(
-            codex(r#"{"type":"function_call","name":"shell","arguments":"{\"command\":[\"ls\",\"a\\nb\"]}"}"#),
-            "0 ToolInput/assistant shell: ls\na\nb"
-        );
-        assert_eq!(
-            codex(r#"{"type":"function_call_output","call_id":"c","output":"two\nlines"}"#),
-            "0 ToolOutput/tool: two\nlines"
-        );
-        assert_eq!(
-            codex(r#"{"type":"reasoning","summary":[{"type":"summary_text","text":"hm"}]}"#),
-            "0 Thinking/assistant: hm"
-        );
-        assert_eq!(codex(r#"{"type":"token_count"}"#), "");
-    }
-
-    #[test]
-    fn grok_updates_have_a_field_and_a_tool() {
-        let grok = |update: &str| {
-            let line = format!(r#"{{"timestamp":1,"method":"session/update","params":{{"update":{update}}}}}"#);
-            print_texts(Agent::Grok, &line)
-        };
-        assert_eq!(
-            grok(r#"{"sessionUpdate":"user_message_chunk","content":{"type":"text","text":"fix it"}}"#),
-            "0 Prompt/user: fix it"
-        );
-        assert_eq!(
-            grok(r#"{"sessionUpdate":"agent_thought_chunk","content":{"type":"text","text":"hm"}}"#),
-            "0 Thinking/assistant: hm"
-        );
-        assert_eq!(
-            grok(
-                r#"{"sessionUpdate":"tool_call","_meta":{"x.ai/tool":{"name":"run"}},"rawInput":{"command":"ls"},"status":"completed","rawOutput":{"output":[104,105]}}"#
-            ),
-            "0 ToolInput/assistant run: ls; 1 ToolOutput/tool: hi"
-        );
     }
 }

@@ -12,8 +12,7 @@ use super::record_after_tear;
 use super::said::{ClaudeUserText, classify, classify_queued, denial_words};
 use crate::event::Role;
 use crate::repair::repair;
-use crate::state::Body;
-use crate::texts::{self, BlockContent, Field, Tell, TextBlock};
+use crate::texts::{self, BlockContent, Body, Field, Tell, TextBlock};
 use crate::wire::{BoxedRecord, WireText};
 use crate::wording::{pretty, summary};
 

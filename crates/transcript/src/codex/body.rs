@@ -8,8 +8,7 @@ use super::said::{CodexUserText, classify, prompt, words};
 use super::whole::text_in_line;
 use crate::event::Role;
 use crate::records;
-use crate::state::Body;
-use crate::texts::{BlockContent, Field, TextBlock};
+use crate::texts::{BlockContent, Body, Field, TextBlock};
 use crate::wording::pretty;
 
 /// Returns the texts of all blocks of a line, in the order in which the reader numbers them.

@@ -7,8 +7,7 @@ use super::said::{is_generated, own_words};
 use super::tools::output_text;
 use crate::event::Role;
 use crate::records::{each_object, trim};
-use crate::state::Body;
-use crate::texts::{BlockContent, Field, TextBlock};
+use crate::texts::{BlockContent, Body, Field, TextBlock};
 use crate::wire::{RawJson, wire};
 use crate::wording::pretty;
 
