@@ -5,12 +5,10 @@
 //! rows and frames, and its size is limited. Long sessions are read page by page.
 
 mod bound;
-mod fields;
 mod fresh;
 mod from_log;
 mod lines;
 mod make;
-mod steps;
 mod task;
 
 use std::path::Path;
@@ -18,7 +16,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread;
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use regex::Regex;
 use transcript::{Call, Session, SessionEvent, Turn};
 
@@ -27,20 +25,21 @@ use self::make::DigestBuilder;
 use crate::repos::{self, Repo};
 use crate::store::{Fact, Patience, Place, Store, StoreError};
 
-pub use fields::{
-    CommandRuns, Digest, ErrorGroup, ErrorSummary, FileEdits, HourTokens, Interventions, LastTest, ModelTokens,
-    ReportedFact, SessionCommit, SessionTime, Snippet, TestRuns, TokenTotals, ToolUse,
+use crate::steps::{Step, StepJoiner};
+
+pub use crate::digest_fields::{
+    CommandRuns, Digest, ErrorGroup, ErrorSummary, FileEdits, HourTokens, LastTest, ModelTokens, ReportedFact,
+    SessionCommit, Snippet, TestRuns, TokenTotals, ToolUse,
 };
+pub use crate::effort::{Interventions, SessionTime};
+pub use crate::findings::Findings;
+pub use crate::outcome::QUIET;
 pub(crate) use fresh::{InMemorySession, name_repo};
 pub use from_log::from_log;
-pub use lines::Findings;
 pub(crate) use lines::verdict;
-pub(crate) use steps::{CallStatus, CallStep, Step, StepJoiner};
 
 /// The version of the fields and rules. Digests of another version are made again while the raw text exists.
 pub const VERSION: u32 = 3;
-/// A session is quiet if nothing happened for this long.
-pub const QUIET: SignedDuration = SignedDuration::from_mins(10);
 /// Maximum size of a digest as JSON, not counting its commits, which are all listed.
 pub const BYTES_MAX: usize = 8 << 10;
 /// Number of digests written in one transaction.
@@ -255,30 +254,4 @@ pub fn compute_digest(
     let mut builder = DigestBuilder::new(&facts);
     reads.each_event(session_uid, |event| builder.add_event(event))?;
     Ok(Some((builder.finish(settings.task_pattern), growth)))
-}
-
-/// Returns a text on one line, truncated to `chars_max` characters and an ellipsis.
-pub(crate) fn one_line(text: &str, chars_max: usize) -> String {
-    let mut line = String::with_capacity(text.len().min(2 * chars_max));
-    let mut chars = 0;
-    for word in text.split_whitespace() {
-        if chars > 0 {
-            line.push(' ');
-            chars += 1;
-        }
-        if chars + word.len() <= chars_max {
-            line.push_str(word);
-            chars += word.chars().count();
-            continue;
-        }
-        for c in word.chars() {
-            if chars >= chars_max {
-                line.push('…');
-                return line;
-            }
-            line.push(c);
-            chars += 1;
-        }
-    }
-    line
 }

@@ -6,7 +6,7 @@
 use jiff::Timestamp;
 use transcript::Outcome;
 
-use crate::digest::ReportedFact;
+use crate::digest_fields::ReportedFact;
 use crate::outcome::{Confidence, Evidence, Judgement, OutcomeReason};
 use crate::spool::EXIT;
 use crate::store::{Fact, SLACK};

@@ -3,13 +3,17 @@
 //!
 //! This is a pure function of the steps: it knows neither the store nor the clock.
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use transcript::{Actor, GitCommit, Kind, Outcome, SessionEvent};
 
-use crate::digest::{CallStatus, CallStep, Findings, QUIET, Step, one_line};
+use crate::excerpt::one_line;
+use crate::findings::Findings;
+use crate::steps::{CallStatus, CallStep, Step};
 
+/// A session is quiet if nothing happened for this long.
+pub const QUIET: SignedDuration = SignedDuration::from_mins(10);
 /// If at least this many tool calls in a row fail at the end, the session failed.
 const FAILED_MIN: usize = 3;
 /// Maximum number of lines cited as evidence.

@@ -3,7 +3,6 @@
 //! Each family of signals is a fold over the steps, so that a long session needs no more memory than a short one.
 //! Nothing here knows the store or the clock.
 
-pub mod budget;
 mod edits;
 mod errors;
 mod humans;
@@ -14,9 +13,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use transcript::{Outcome, SessionEvent};
 
-use crate::digest::{Findings, SessionTime, Step};
+use crate::effort::SessionTime;
+use crate::findings::Findings;
 use crate::outcome::{EVIDENCE_MAX, Evidence, Judgement, TurnMark, classify_event};
 use crate::plural::several;
+use crate::steps::Step;
 
 pub(crate) use errors::normalize_error;
 pub(crate) use humans::{Intervention, find_intervention, is_correction};

@@ -5,8 +5,6 @@
 //! A note is written completely or not at all. If there is no room for a note, it is counted as lost, which needs no
 //! room.
 
-mod inbox;
-
 use std::fs;
 use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
@@ -15,7 +13,6 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use transcript::{Agent, HookCall, SafeName, SessionUid};
 
-pub(crate) use self::inbox::NoteInbox;
 use crate::store::{make_private, open_private};
 
 /// The directory of the notes within the store.
@@ -23,7 +20,7 @@ pub const FOLDER: &str = "spool";
 /// The extension of complete notes.
 const EXTENSION: &str = "json";
 /// The suffix of a note that is not completely written.
-const UNFINISHED_SUFFIX: &str = ".aside";
+pub(crate) const UNFINISHED_SUFFIX: &str = ".aside";
 /// The file whose modification time encodes the number of lost notes.
 const LOST: &str = "lost";
 /// Notes are small. A longer file is not one of ours, and is only read up to this length.
@@ -86,7 +83,7 @@ impl Note {
         self.log.iter().chain(&self.subagent_log)
     }
 
-    fn session_uid(&self) -> String {
+    pub(crate) fn session_uid(&self) -> String {
         SessionUid::new(self.agent, &self.session_id).as_str().to_owned()
     }
 }
@@ -154,7 +151,7 @@ pub struct Lost {
 
 /// Counts a note that could not be written. Changing the time of a file works even if the disk is full: the seconds are
 /// the time of the loss, and the nanoseconds are the number of lost notes.
-fn count_lost(directory: &Path, at: Timestamp) -> io::Result<()> {
+pub(crate) fn count_lost(directory: &Path, at: Timestamp) -> io::Result<()> {
     let file = fs::File::options()
         .write(true)
         .open(directory.join(FOLDER).join(LOST))?;

@@ -8,6 +8,7 @@ mod budget;
 pub(crate) mod ends;
 mod gather;
 mod identify;
+mod inbox;
 mod index;
 pub(crate) mod marking;
 pub(crate) mod piece;
@@ -27,12 +28,12 @@ use std::thread;
 use jiff::Timestamp;
 use transcript::Agent;
 
+use self::inbox::NoteInbox;
 use crate::digest;
 use crate::mask::Masker;
 use crate::plural::several;
 use crate::retention::{self, Command, Done, Retention};
 use crate::sources::{Root, Unread};
-use crate::spool::NoteInbox;
 use crate::store::{Patience, Place, Store, StoreError};
 
 use self::budget::Budget;

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use memory::budget_overrun::{UsualValues, compute_usual, find_overrun};
 use memory::digest::Digest;
-use memory::signals::budget::{UsualValues, compute_usual, find_overrun};
 use memory::signals::{Signal, SignalKind};
 use memory::store::{Listed, Store};
 

@@ -1,7 +1,7 @@
 //! Keeps a digest small: cuts its lists until it fits, and counts the entries that were cut.
 
 use super::BYTES_MAX;
-use super::fields::Digest;
+use crate::digest_fields::Digest;
 
 /// Maximum number of entries of each list.
 const ENTRIES_MAX: usize = 16;

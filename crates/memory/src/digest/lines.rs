@@ -1,7 +1,7 @@
 //! What rows do not tell and lines do: how a test run came out, whether a command commits, what an edit replaced, and
 //! where secrets stood. The packs are read once, frame by frame; only lines that somebody asks about are taken apart.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::sync::LazyLock;
 
 use memchr::memmem::Finder;
@@ -12,8 +12,9 @@ use transcript::{
     may_announce_commits, runs_commands,
 };
 
-use super::steps::{CallStep, Step, StepJoiner};
+use crate::findings::{CommitTexts, Findings};
 use crate::mask::{MaskKey, Masker, UserRules};
+use crate::steps::{CallStep, Step, StepJoiner};
 use crate::store::{Store, StoreError};
 use crate::{kept, packs};
 
@@ -23,37 +24,6 @@ const SECRETS_MAX: usize = 8;
 const RESULT_BYTES_MAX: usize = 256 << 10;
 /// Of the last words of the agent, so much is looked at.
 const REPLY_BYTES_MAX: usize = 16 << 10;
-
-/// What the lines of a session say.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Findings {
-    /// Whether the test run that began with an event passed, where its output tells.
-    pub tests: HashMap<u64, bool>,
-    /// What is known about commits that commands made, by the event of the call.
-    pub commits: HashMap<u64, CommitTexts>,
-    /// The calls that open or merge a pull request.
-    pub offers: HashSet<u64>,
-    /// What an edit took away and what it put there, as hashes.
-    pub edits: HashMap<u64, (u64, u64)>,
-    /// The first masked secrets: line and rule.
-    pub secrets: Vec<(u64, String)>,
-    pub secret_count: u64,
-    /// The last words of the agent.
-    pub last_reply: Option<String>,
-}
-
-/// What the texts of a call and of its result contain about commits.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct CommitTexts {
-    /// The subjects on the command line, one for each `git commit`.
-    pub subjects: Vec<Option<String>>,
-    /// The commits that git announced.
-    pub announced: Vec<GitCommit>,
-    /// The hash that the agent itself noted.
-    pub noted_hash: Option<String>,
-    /// Git printed that there was nothing to commit.
-    pub is_empty: bool,
-}
 
 /// What is asked about a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,16 +6,17 @@ use jiff::Timestamp;
 use regex::Regex;
 use transcript::{Actor, Call, Kind, SessionEvent, Tokens, counted, wall_clock_s};
 
-use super::fields::{
+use super::{
     CommandRuns, Digest, ErrorGroup, ErrorSummary, FileEdits, HourTokens, Interventions, LastTest, ModelTokens,
     SessionCommit, SessionTime, Snippet, TestRuns, TokenTotals, ToolUse,
 };
-use super::steps::{CallStatus, CallStep, Step, StepJoiner};
-use super::{DigestFacts, bound, one_line, task};
+use super::{DigestFacts, bound, task};
 use crate::active::{ActiveTime, IDLE_LIMIT_S};
+use crate::excerpt::one_line;
 use crate::heard;
 use crate::outcome::{OutcomeTracker, made_commits, test_passed};
 use crate::signals::{Pauses, SignalDetector, normalize_error};
+use crate::steps::{CallStatus, CallStep, Step, StepJoiner};
 
 /// Maximum number of different names of one kind.
 const NAMES_MAX: usize = 4096;

@@ -20,7 +20,7 @@ pub(super) fn find_task<'t>(
         found.find(|found| !found.is_empty() && !STANDARDS.iter().any(|standard| found.starts_with(standard)))
     };
     let mut texts = branch.into_iter().chain(prompts).chain(commits);
-    texts.find_map(in_text).map(|found| super::one_line(found, 80))
+    texts.find_map(in_text).map(|found| crate::excerpt::one_line(found, 80))
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use super::facts::Facts;
 use super::fields::Statement;
 use super::judge::WorkPiece;
 use super::words::{count_noun, say, shorten_quote, times};
-use crate::digest::{CallStatus, CallStep};
+use crate::steps::{CallStatus, CallStep};
 
 const COMMANDS_MAX: usize = 5;
 

@@ -5,7 +5,8 @@ use transcript::{Agent, SessionEvent};
 
 use super::fields::{Citation, Covered, Unread};
 use crate::active::ActiveTime;
-use crate::digest::{CallStep, Findings, Step};
+use crate::findings::Findings;
+use crate::steps::{CallStep, Step};
 use crate::store::{Store, StoreError};
 use crate::usage::UsageSum;
 

@@ -11,8 +11,8 @@ use regex::Regex;
 
 use super::facts::{Facts, TurnFacts};
 use super::paths::{path_below_project, relative_path};
-use crate::digest::CallStatus;
 use crate::signals::is_correction;
+use crate::steps::CallStatus;
 
 /// After a pause of this length, a prompt that does not continue the previous one starts new work.
 const PAUSE_S: i64 = 60 * 60;
@@ -54,7 +54,7 @@ pub(super) fn edited_files(facts: &Facts, turn: usize) -> BTreeMap<String, u64> 
         cwd => relative_path(file, cwd),
     };
     let mut files = BTreeMap::new();
-    let succeeded = |ran: &&crate::digest::CallStep| !ran.has_failed() && ran.end == CallStatus::Answered;
+    let succeeded = |ran: &&crate::steps::CallStep| !ran.has_failed() && ran.end == CallStatus::Answered;
     for ran in own.tool_calls().chain(&own.sidechain_calls).filter(succeeded) {
         for file in &ran.files {
             *files.entry(project_path(file)).or_default() += 1;

@@ -9,9 +9,9 @@ use super::facts::{Facts, TurnStep};
 use super::fields::{Citation, Totals};
 use super::group::edited_files;
 use crate::active::ActiveTime;
-use crate::digest::CallStep;
 use crate::outcome::{Evidence, Judgement, OutcomeTracker, delivers_work, made_commits, test_passed};
 use crate::signals::{Intervention, find_intervention, is_correction};
+use crate::steps::CallStep;
 use crate::usage::UsageSum;
 
 /// A piece of work with its assessment.
@@ -146,7 +146,7 @@ fn find_deliveries(facts: &Facts, turn: usize, ran: &CallStep) -> Vec<Delivery> 
 }
 
 fn test_run(facts: &Facts, turn: usize, ran: &CallStep) -> Option<TestRun> {
-    use crate::digest::CallStatus;
+    use crate::steps::CallStatus;
     let is_run = ran.is_test && !matches!(ran.end, CallStatus::Denied | CallStatus::Stopped | CallStatus::Open);
     let runner = || transcript::test_runner(&ran.wording).map(str::to_owned);
     is_run.then(|| TestRun {
@@ -173,10 +173,10 @@ fn find_interventions(facts: &Facts, turn: usize, may_correct: bool) -> Vec<Piec
         add(own.prompt.line, InterventionKind::Corrected, &own.prompt.text);
     }
     // Denying a call also stops the agent, which is recorded as an interrupt of its own.
-    let mut is_stopped = own.tool_calls().any(|ran| ran.end == crate::digest::CallStatus::Denied);
+    let mut is_stopped = own.tool_calls().any(|ran| ran.end == crate::steps::CallStatus::Denied);
     for step in &own.steps {
         match step {
-            TurnStep::Ran(ran) if ran.end == crate::digest::CallStatus::Denied => {
+            TurnStep::Ran(ran) if ran.end == crate::steps::CallStatus::Denied => {
                 add(ran.line, InterventionKind::Refused, &ran.wording)
             }
             TurnStep::Ran(_) => {}

@@ -5,8 +5,8 @@ use jiff::Timestamp;
 use transcript::{Call, PartKind};
 
 use super::facts::TurnFacts;
-use crate::digest::{CallStep, Step, StepJoiner};
 use crate::logs::LogReading;
+use crate::steps::{CallStep, Step, StepJoiner};
 
 /// The calls of a log before its first prompt that were made on the day.
 #[derive(Debug, Default)]

@@ -7,7 +7,7 @@ use regex::Regex;
 use serde_json::Value;
 
 use super::facts::{TaskList, TurnFacts};
-use crate::digest::{CallStatus, CallStep};
+use crate::steps::{CallStatus, CallStep};
 
 /// Returns `true` if a call writes the whole list.
 pub(super) fn writes_list(ran: &CallStep) -> bool {

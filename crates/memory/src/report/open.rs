@@ -13,8 +13,8 @@ use super::judge::{InterventionKind, WorkPiece};
 use super::paths::shorten_command;
 use super::tell::evidence_command;
 use super::words::{Sentence, count_noun, final_question, say, shorten_quote};
-use crate::digest::{CallStatus, CallStep};
 use crate::outcome::OutcomeReason;
+use crate::steps::{CallStatus, CallStep};
 use crate::store::{Store, StoreError};
 
 /// Maximum numbers of list items and of decisions that are reported.

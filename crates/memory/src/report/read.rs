@@ -13,8 +13,10 @@ use super::words::prompt_text;
 use super::workspace::{IndexRow, ProjectFolder, Workspace};
 use super::{Ask, lists};
 use crate::active::ActiveTime;
-use crate::digest::{Findings, Step, StepJoiner, verdict};
+use crate::digest::verdict;
+use crate::findings::Findings;
 use crate::logs::{self, LogReading};
+use crate::steps::{Step, StepJoiner};
 use crate::usage;
 
 /// Each session gets its own range of event numbers, so that numbers are unique within a day.

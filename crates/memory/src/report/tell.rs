@@ -11,8 +11,8 @@ use super::group::{continues_work, is_note, prompt_key};
 use super::judge::{Delivery, WorkPiece};
 use super::paths::{shorten_command, shorten_path};
 use super::words::{Sentence, answer_start, count_noun, is_pasted, make_title, say, shorten_quote, times};
-use crate::digest::{CallStatus, CallStep};
 use crate::outcome::{Confidence, OutcomeReason};
+use crate::steps::{CallStatus, CallStep};
 
 const PROMPT_CHARS_MAX: usize = 420;
 const FOLLOW_UP_CHARS_MAX: usize = 200;

@@ -12,7 +12,7 @@ use super::judge::{InterventionKind, WorkPiece};
 use super::paths::{shorten_command, shorten_path};
 use super::rank::WEIGHT_MIN;
 use super::words::{Sentence, count_noun, say, shorten_quote, times};
-use crate::digest::CallStatus;
+use crate::steps::CallStatus;
 
 const CORRECTED_MAX: usize = 6;
 const REPEATED_MAX: usize = 5;

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::fields::{Citation, Day, Statement, Word};
-use crate::digest::one_line;
+use crate::excerpt::one_line;
 use crate::mask::Numbering;
 
 /// Maximum number of citations of a sentence.

@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 
 use super::{Occurrences, Signal, SignalKind, count_times};
-use crate::digest::{CallStep, Findings, Step};
+use crate::findings::Findings;
 use crate::outcome::Evidence;
+use crate::steps::{CallStep, Step};
 
 /// Maximum number of edits that later ones are compared with.
 const EDITS_MAX: usize = 4096;

@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 
 use super::{Occurrences, Signal, SignalKind, count_times};
-use crate::digest::{CallStatus, CallStep, Step, one_line};
+use crate::excerpt::one_line;
 use crate::outcome::Evidence;
+use crate::steps::{CallStatus, CallStep, Step};
 
 /// Minimum number of occurrences of an error, or failures of a command.
 const PATTERN_MIN: u64 = 3;

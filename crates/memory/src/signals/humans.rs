@@ -6,8 +6,9 @@ use regex::Regex;
 use transcript::{Actor, Kind, SessionEvent};
 
 use super::{Occurrences, Signal, SignalKind, count_times};
-use crate::digest::{CallStatus, Interventions, Step};
+use crate::effort::Interventions;
 use crate::outcome::{Evidence, TurnMark, classify_event};
+use crate::steps::{CallStatus, Step};
 
 /// Beginnings of prompts that correct the agent.
 static CORRECTION: LazyLock<Regex> = LazyLock::new(|| {

@@ -3,8 +3,8 @@
 use transcript::{Kind, SessionEvent};
 
 use super::{Occurrences, Signal, SignalKind};
-use crate::digest::Step;
 use crate::outcome::Evidence;
+use crate::steps::Step;
 
 /// Minimum number of retries of one tool in one turn, or of API requests in a row.
 const STORM_MIN: u64 = 3;

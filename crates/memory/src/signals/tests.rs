@@ -3,8 +3,9 @@
 use transcript::Outcome;
 
 use super::{Signal, SignalKind, count_times};
-use crate::digest::{CallStatus, Findings, Step};
+use crate::findings::Findings;
 use crate::outcome::{Evidence, Judgement, test_passed};
+use crate::steps::{CallStatus, Step};
 
 /// The test runs of a session.
 #[derive(Debug, Default)]

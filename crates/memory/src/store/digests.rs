@@ -9,7 +9,7 @@ use transcript::Call;
 use super::engine::{Row, Value};
 use super::facts::SLACK;
 use super::{Fact, Reads, StoreError, Tx, micros, packed_calls};
-use crate::digest::Digest;
+use crate::digest_fields::Digest;
 
 /// A stored digest.
 #[derive(Debug, Clone, PartialEq, Eq)]

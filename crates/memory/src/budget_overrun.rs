@@ -1,8 +1,8 @@
 //! Budget overruns: sessions that used far more than others. They are computed when signals are queried, because they
 //! depend on all sessions.
 
-use super::{Signal, SignalKind};
-use crate::digest::Digest;
+use crate::digest_fields::Digest;
+use crate::signals::{Signal, SignalKind};
 
 /// With fewer sessions, a percentile means nothing.
 const SESSIONS_MIN: usize = 10;

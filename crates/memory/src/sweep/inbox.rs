@@ -11,10 +11,10 @@ use std::path::{Path, PathBuf};
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::{FOLDER, Note, NoteFault, UNFINISHED_SUFFIX, Waiting, count_lost, waiting};
+use super::{Report, Sweep, describe_sweep};
 use crate::sources;
+use crate::spool::{FOLDER, Note, NoteFault, UNFINISHED_SUFFIX, Waiting, count_lost, waiting};
 use crate::store::{Fact, Patience, Store, StoreError};
-use crate::sweep::{Report, Sweep, describe_sweep};
 
 /// How long another process may still be writing a note.
 const WRITING_FOR: SignedDuration = SignedDuration::from_hours(1);
