@@ -44,15 +44,15 @@ pub(crate) struct Tree {
 ///
 /// If `root` cannot be read.
 pub fn check(root: &Path) -> Vec<Complaint> {
-    check_tree(&Tree::read(root), graph::KNOWN)
+    check_tree(&Tree::read(root))
 }
 
-fn check_tree(tree: &Tree, known: &[graph::KnownEdge]) -> Vec<Complaint> {
+fn check_tree(tree: &Tree) -> Vec<Complaint> {
     let mut complaints = Vec::new();
     let sources = tree.sources();
     code::check(&sources, &mut complaints);
     repository::check(tree, &sources, &mut complaints);
-    graph::check(&sources, known, &mut complaints);
+    graph::check(&sources, &mut complaints);
     complaints.sort();
     complaints
 }
@@ -153,7 +153,7 @@ mod tests {
             ("crates/b/src/lib.rs", "fn f() {\n    todo!()\n}\n"),
             ("crates/a/src/mod.rs", "//! A.\n"),
         ]);
-        let places: Vec<_> = check_tree(&tree, &[])
+        let places: Vec<_> = check_tree(&tree)
             .into_iter()
             .filter(|c| c.path.ends_with(".rs"))
             .map(|c| (c.path, c.line, c.rule))

@@ -19,32 +19,6 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("testkit", &[]),
 ];
 
-/// An import between two modules of one crate that is tolerated until it is removed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct KnownEdge {
-    pub krate: &'static str,
-    pub from: &'static str,
-    pub to: &'static str,
-}
-
-/// The imports that still form a cycle or join two commands. The list only shrinks: an entry that is no longer needed is a complaint.
-#[rustfmt::skip]
-pub(super) const KNOWN: &[KnownEdge] = &[
-    KnownEdge { krate: "memory", from: "heard", to: "digest" },
-    KnownEdge { krate: "memory", from: "outcome", to: "digest" },
-    KnownEdge { krate: "memory", from: "signals", to: "digest" },
-    KnownEdge { krate: "memory", from: "spool", to: "sweep" },
-    KnownEdge { krate: "memory", from: "store", to: "digest" },
-    KnownEdge { krate: "render", from: "dress", to: "cards" },
-    KnownEdge { krate: "render", from: "markdown", to: "the root" },
-    KnownEdge { krate: "transcript", from: "claude", to: "state" },
-    KnownEdge { krate: "transcript", from: "codex", to: "state" },
-    KnownEdge { krate: "transcript", from: "grok", to: "state" },
-    KnownEdge { krate: "transcript", from: "texts", to: "claude" },
-    KnownEdge { krate: "transcript", from: "texts", to: "codex" },
-    KnownEdge { krate: "transcript", from: "texts", to: "grok" },
-];
-
 /// One import: where it is written, and the path it names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Import {
@@ -56,17 +30,12 @@ struct Import {
 /// The imports of one crate, by importing and imported module.
 type Edges = BTreeMap<(String, String), Vec<Import>>;
 
-pub(super) fn check(sources: &[Source], known: &[KnownEdge], out: &mut Vec<Complaint>) {
+pub(super) fn check(sources: &[Source], out: &mut Vec<Complaint>) {
     let crates: BTreeSet<&str> = sources.iter().filter_map(|s| crate_of(&s.path)).collect();
     for name in &crates {
         let files: Vec<&Source> = sources.iter().filter(|s| crate_of(&s.path) == Some(name)).collect();
         check_layers(name, &crates, &files, out);
-        let known: BTreeSet<(&str, &str)> = known
-            .iter()
-            .filter(|edge| edge.krate == *name)
-            .map(|edge| (edge.from, edge.to))
-            .collect();
-        check_modules(name, &module_edges(&files), &known, out);
+        check_modules(&module_edges(&files), out);
     }
 }
 
@@ -104,17 +73,13 @@ fn check_layers(name: &str, crates: &BTreeSet<&str>, files: &[&Source], out: &mu
     }
 }
 
-/// Complains about cycles and about commands that import commands, except for the imports in `known`, and about entries of `known`
-/// that are not needed.
-fn check_modules(name: &str, edges: &Edges, known: &BTreeSet<(&str, &str)>, out: &mut Vec<Complaint>) {
-    let is_known = |edge: &(String, String)| known.contains(&(edge.0.as_str(), edge.1.as_str()));
+/// Complains about cycles and about commands that import commands.
+fn check_modules(edges: &Edges, out: &mut Vec<Complaint>) {
     let component = components(edges.keys());
-    let without_known = components(edges.keys().filter(|edge| !is_known(edge)));
     for (edge, imports) in edges {
         let (from, to) = edge;
         let joins_commands = is_command(from) && is_command(to);
-        let is_wrong = joins_commands || without_known[from] == without_known[to];
-        if is_known(edge) || !is_wrong {
+        if !joins_commands && component[from] != component[to] {
             continue;
         }
         for import in imports {
@@ -131,15 +96,6 @@ fn check_modules(name: &str, edges: &Edges, known: &BTreeSet<(&str, &str)>, out:
                 )
             };
             complain(out, &import.path, import.line, "cycle", message);
-        }
-    }
-    for (from, to) in known {
-        let edge = (from.to_string(), to.to_string());
-        let joins_commands = is_command(from) && is_command(to);
-        let is_needed = edges.contains_key(&edge) && (joins_commands || component[&edge.0] == component[&edge.1]);
-        if !is_needed {
-            let message = format!("the entry `{name}`: `{from}` → `{to}` of `KNOWN` is not needed any more: remove it");
-            complain(out, "crates/testkit/src/tidy/graph.rs", 1, "cycle", message);
         }
     }
 }
@@ -506,10 +462,10 @@ mod tests {
         ])
     }
 
-    fn complaints(files: &[(&str, &str)], known: &[KnownEdge]) -> Vec<String> {
+    fn complaints(files: &[(&str, &str)]) -> Vec<String> {
         let sources: Vec<Source> = files.iter().map(|(path, text)| Source::scan(path, text)).collect();
         let mut out = Vec::new();
-        check(&sources, known, &mut out);
+        check(&sources, &mut out);
         out.iter()
             .map(|c| format!("{}:{} {}", c.path, c.line, c.rule))
             .collect()
@@ -583,29 +539,13 @@ mod tests {
         let b = ("crates/memory/src/b.rs", "use crate::c::X;\n");
         let c = ("crates/memory/src/c.rs", "fn f() {}\nuse crate::a::X;\n");
         let d = ("crates/memory/src/d.rs", "use crate::a::X;\n");
-        assert!(complaints(&[a, b, d], &[]).is_empty());
+        assert!(complaints(&[a, b, d]).is_empty());
         let all = [
             "crates/memory/src/a.rs:1 cycle",
             "crates/memory/src/b.rs:1 cycle",
             "crates/memory/src/c.rs:2 cycle",
         ];
-        assert_eq!(complaints(&[a, b, c, d], &[]), all);
-    }
-
-    #[test]
-    fn a_known_import_may_close_a_cycle_until_it_is_gone() {
-        let known = [KnownEdge {
-            krate: "memory",
-            from: "b",
-            to: "a",
-        }];
-        let a = ("crates/memory/src/a.rs", "use crate::b::X;\n");
-        let back = ("crates/memory/src/b.rs", "use crate::a::X;\n");
-        assert!(complaints(&[a, back], &known).is_empty());
-        let not_needed = ["crates/testkit/src/tidy/graph.rs:1 cycle"];
-        assert_eq!(complaints(&[a, ("crates/memory/src/b.rs", "")], &known), not_needed);
-        let without_cycle = [("crates/memory/src/a.rs", ""), back];
-        assert_eq!(complaints(&without_cycle, &known), not_needed);
+        assert_eq!(complaints(&[a, b, c, d]), all);
     }
 
     #[test]
@@ -617,40 +557,22 @@ mod tests {
             "use super::X;\nuse crate::commands::show::Y;\n",
         );
         let ui = ("crates/boswell/src/ui.rs", "");
-        assert!(complaints(&[read, part, ui], &[]).is_empty());
+        assert!(complaints(&[read, part, ui]).is_empty());
         let expected = ["crates/boswell/src/commands/show.rs:1 cycle"];
-        assert_eq!(complaints(&[show, read, part, ui], &[]), expected);
-        let known = [KnownEdge {
-            krate: "boswell",
-            from: "commands::show",
-            to: "commands::read",
-        }];
-        assert!(complaints(&[show, read, part, ui], &known).is_empty());
+        assert_eq!(complaints(&[show, read, part, ui]), expected);
     }
 
     #[test]
     fn a_crate_imports_only_what_its_layer_allows() {
         let memory = ("crates/memory/src/lib.rs", "use transcript::X;\n");
         let transcript = |text| ("crates/transcript/src/lib.rs", text);
-        assert!(complaints(&[memory, transcript("use serde::X;\n")], &[]).is_empty());
+        assert!(complaints(&[memory, transcript("use serde::X;\n")]).is_empty());
         let expected = ["crates/transcript/src/lib.rs:1 layers"];
-        assert_eq!(
-            complaints(&[memory, transcript("use memory::store::X;\n")], &[]),
-            expected
-        );
-        assert_eq!(
-            complaints(&[memory, transcript("fn f() { memory::f() }\n")], &[]),
-            expected
-        );
-        assert_eq!(complaints(&[memory, transcript("use ::memory::X;\n")], &[]), expected);
-        assert!(
-            complaints(
-                &[memory, transcript("use crate::memory;\nfn f() { memory::f() }\n")],
-                &[]
-            )
-            .is_empty()
-        );
+        assert_eq!(complaints(&[memory, transcript("use memory::store::X;\n")]), expected);
+        assert_eq!(complaints(&[memory, transcript("fn f() { memory::f() }\n")]), expected);
+        assert_eq!(complaints(&[memory, transcript("use ::memory::X;\n")]), expected);
+        assert!(complaints(&[memory, transcript("use crate::memory;\nfn f() { memory::f() }\n")]).is_empty());
         let new = ("crates/new/src/lib.rs", "");
-        assert_eq!(complaints(&[new], &[]), ["crates/new/Cargo.toml:1 layers"]);
+        assert_eq!(complaints(&[new]), ["crates/new/Cargo.toml:1 layers"]);
     }
 }
