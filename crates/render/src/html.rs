@@ -41,7 +41,7 @@ pub struct PageOptions {
     pub index: Option<String>,
 }
 
-/// Writes a session as an HTML page.
+/// Writes a session as an HTML page. Returns an error only if `out` does.
 pub fn html(transcript: &Transcript, options: &PageOptions, out: &mut dyn Write) -> io::Result<()> {
     let blocks = PageBlocks::of(transcript);
     let title = escape(&one_line(&head::title(transcript), 120));

@@ -63,7 +63,7 @@ struct TurnText {
     text: String,
 }
 
-/// Writes a session as Markdown and returns what was omitted.
+/// Writes a session as Markdown and returns what was omitted. Returns an error only if `out` does.
 pub fn markdown(transcript: &Transcript, options: &MarkdownOptions, out: &mut dyn Write) -> io::Result<OmittedTurns> {
     let head = head(transcript);
     let mut blocks = turn_texts(transcript, options.depth, 0);
