@@ -115,7 +115,7 @@ impl Bench {
         let place = self.tools.join(name);
         let found = ["bin", "node_modules/.bin"].map(|folder| place.join(folder).join(name));
         let found = found.into_iter().find(|path| path.exists());
-        found.ok_or_else(|| "could not be had".to_owned())
+        found.ok_or_else(|| "could not be installed".to_owned())
     }
 
     /// A program of the system, or that it is not there.
@@ -124,7 +124,7 @@ impl Bench {
         let found = env::split_paths(&path)
             .map(|folder| folder.join(name))
             .find(|path| path.is_file());
-        found.ok_or_else(|| "could not be had".to_owned())
+        found.ok_or_else(|| "could not be installed".to_owned())
     }
 
     /// The seeded corpus of so many megabytes.

@@ -81,7 +81,7 @@ pub struct Curve {
 }
 
 impl Way {
-    /// One that could not be had.
+    /// One that could not be installed.
     pub fn absent(name: &str, reason: &str) -> Self {
         Self {
             name: name.to_owned(),

@@ -35,7 +35,7 @@ pub fn job(bench: &mut Bench) -> Job {
         let contest = bench.contest(form, &format!("{form}: a film of {seconds:.0} s"), entrants, rounds);
         let took = median(contest.ways[0].rounds.iter().map(|cost| cost.seconds).collect());
         facts.push(Fact {
-            what: format!("{form}: made so many times as fast as it plays"),
+            what: format!("{form}: rendering speed relative to playback"),
             value: seconds / took.unwrap_or(f64::NAN),
             unit: "times".to_owned(),
         });

@@ -18,29 +18,26 @@ struct Chapter {
 const CHAPTERS: [Chapter; 10] = [
     Chapter {
         job: "sweep",
-        title: "Keeping what agents wrote",
-        about: "`boswell sweep` reads, masks, packs, indexes for search, digests and counts; `agentsview sync` fills its database. Both get Claude Code's \
-                part of the seeded corpus and an empty place for the first run.",
+        title: "Storing sessions",
+        about: "`boswell sweep` reads, masks, packs, indexes for search, digests and counts; `agentsview sync` fills its database. Both read Claude Code's part of the seeded corpus, and start the first run with an empty directory.",
         picture: None,
     },
     Chapter {
         job: "search",
-        title: "Finding something",
-        about: "Whole commands with `--no-sweep`, process start included. ripgrep reads the raw logs and counts lines by file, in the page cache; what it \
-                cannot tell is turns, sessions, and what a line says behind its JSON.",
+        title: "Search",
+        about: "Whole commands with `--no-sweep`, including process startup. ripgrep reads the raw logs from the page cache and counts lines by file; it knows neither turns nor sessions, nor the text inside the JSON.",
         picture: None,
     },
     Chapter {
         job: "usage",
         title: "Tokens, money, the status line",
-        about: "`boswell` asks its memory, `ccusage` reads the logs each time. What each counted stands beside it; where they differ, \
-                [tokens.md](../tokens.md) says by which rule.",
+        about: "`boswell` queries its memory, `ccusage` reads the logs each time. The table shows what each counted; [tokens.md](../tokens.md) explains the differences.",
         picture: None,
     },
     Chapter {
         job: "list",
         title: "Lists and single sessions",
-        about: "No peer: a process that does nothing is the least that any command takes.",
+        about: "There is no comparable program. A process that does nothing is the minimum that any command takes.",
         picture: None,
     },
     Chapter {
@@ -52,25 +49,25 @@ const CHAPTERS: [Chapter; 10] = [
     Chapter {
         job: "render",
         title: "Pages",
-        about: "All pages start from nothing: our time holds the sweep, too. Bytes on disk are the pages'.",
+        about: "All pages are made from scratch, so our time includes the sweep. Bytes on disk are those of the pages.",
         picture: None,
     },
     Chapter {
         job: "film",
         title: "Films",
-        about: "A made-up session, whole commands, drawn and encoded on all cores.",
+        about: "A synthetic session; whole commands, drawn and encoded on all cores.",
         picture: None,
     },
     Chapter {
         job: "hook",
         title: "Hooks",
-        about: "An agent waits for a hook, so the slowest calls count. Those of a process that does nothing, by turns with ours, are what the machine itself takes.",
+        about: "An agent waits for a hook, so the slowest calls matter. A process that does nothing is measured alternately with ours and shows what the machine itself takes.",
         picture: None,
     },
     Chapter {
         job: "read",
-        title: "The roofline",
-        about: "What no sweep can do without, each alone on all cores over logs in memory, beside the sweep itself. `jq` is a plain yardstick for parsing.",
+        title: "The lower bound of a sweep",
+        about: "The parts that no sweep can avoid, each alone on all cores over logs in memory, compared with the sweep itself. `jq` is a reference for parsing.",
         picture: Some((
             "benchmarks-roofline.svg",
             "Megabytes a second of reading, parsing, masking, compressing, and of the sweep",
@@ -78,7 +75,7 @@ const CHAPTERS: [Chapter; 10] = [
     },
     Chapter {
         job: "grow",
-        title: "How cost grows",
+        title: "Scaling",
         about: "The seeded corpus in four sizes, all three agents.",
         picture: Some((
             "benchmarks-growth.svg",
@@ -91,21 +88,17 @@ const CHAPTERS: [Chapter; 10] = [
 pub fn markdown(figures: &Figures) -> String {
     let mut page = String::from(
         "# Benchmarks\n\n\
-         Every figure on this page was written by `./bench`. No other page has any, but for [one](scale.md) on servers, which it does not measure yet. It installs the programs we are compared with, writes \
-         [made-up logs](corpus.md) from a seed, runs each job side by side, by turns and several times, and writes this page and \
-         [benchmarks.json](benchmarks.json).\n\n\
+         `./bench` wrote every figure on this page. No other page contains timings, except [one](scale.md) on servers, which it does not measure yet. It installs the programs for comparison, writes [synthetic logs](corpus.md) from a seed, runs the programs alternately and several times, and writes this page and [benchmarks.json](benchmarks.json).\n\n\
          ```sh\n\
          ./bench                 # all of it, about 25 minutes on two quiet cores\n\
          ./bench usage search    # some jobs; the figures of the others stay\n\
-         ./bench --quick         # small logs, a few minutes, into the build directory: to see that it works\n\
-         ./bench instructions    # how many instructions the hot paths take, against what is kept in benches/baseline.json\n\
+         ./bench --quick         # small logs, a few minutes, into the build directory, to check that it works\n\
+         ./bench instructions    # instruction counts of the hot paths, compared with benches/baseline.json\n\
          ```\n\n\
-         - **Times as long** is the other's time divided by ours, round by round, the middle of all rounds.\n\
-         - Seconds and CPU seconds (all threads and child processes) are the middle of all rounds, memory is the most of any round, and bytes on disk are what \
-         the last round left. A process \
-         cannot be seen below some 10 MB of memory.\n\
-         - A program that could not be had or failed is told as such, and takes no part.\n\
-         - MB = 1,000,000 bytes. All logs are in the page cache, and what the run before wrote is on disk.\n",
+         - **Times as long** is the other program's time divided by ours, per round; the table shows the median.\n\
+         - Seconds and CPU seconds (all threads and child processes) are medians of all rounds, memory is the maximum of all rounds, and bytes on disk are those after the last round. Memory below about 10 MB cannot be measured.\n\
+         - A program that could not be installed or failed is marked and not compared.\n\
+         - MB = 1,000,000 bytes. All logs are in the page cache, and the output of the previous run is on disk.\n",
     );
     let mut all = figures.jobs.values().map(|job| &job.measured);
     let first = all.next();

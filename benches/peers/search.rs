@@ -40,7 +40,7 @@ struct Question {
 const QUESTIONS: [Question; 6] = [
     Question {
         name: "rare word",
-        what: "A word that stands in few sessions",
+        what: "A word that occurs in few sessions",
         ours: &[],
         theirs: &["-F", "-i", "-w"],
         text: |words| &words.rare,
@@ -48,7 +48,7 @@ const QUESTIONS: [Question; 6] = [
     },
     Question {
         name: "word that is nowhere",
-        what: "A word that stands nowhere",
+        what: "A word that does not occur",
         ours: &[],
         theirs: &["-F", "-i", "-w"],
         text: |_| "zqxjkvw",
@@ -56,7 +56,7 @@ const QUESTIONS: [Question; 6] = [
     },
     Question {
         name: "common word",
-        what: "A word that stands in most sessions, the 20 best turns",
+        what: "A word that occurs in most sessions, the 20 best turns",
         ours: &["--limit", "20"],
         theirs: &["-F", "-i", "-w"],
         text: |_| "self",
@@ -72,7 +72,7 @@ const QUESTIONS: [Question; 6] = [
     },
     Question {
         name: "expression",
-        what: "A regular expression with letters in it (`--regex`)",
+        what: "A regular expression with literal letters (`--regex`)",
         ours: &["--regex"],
         theirs: &["-i"],
         text: |words| &words.regex,
@@ -80,7 +80,7 @@ const QUESTIONS: [Question; 6] = [
     },
     Question {
         name: "expression without letters",
-        what: r"A regular expression without letters, found nowhere: everything is read (`--regex '\d{9}-\d{7}'`)",
+        what: r"A regular expression without letters, not found: everything is read (`--regex '\d{9}-\d{7}'`)",
         ours: &["--regex"],
         theirs: &["-i"],
         text: |_| r"\d{9}-\d{7}",

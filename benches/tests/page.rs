@@ -66,7 +66,7 @@ fn made_up() -> Figures {
         ways: vec![
             way("boswell sweep", &[0.5, 0.25, 0.5]),
             way("agentsview sync", &[5.0, 5.0, 6.0]),
-            Way::absent("another", "could not be had"),
+            Way::absent("another", "could not be installed"),
         ],
     };
     let job = Job {
@@ -87,7 +87,7 @@ fn a_ratio_is_the_middle_of_its_rounds_and_who_is_absent_is_told() {
         "{page}"
     );
     assert!(
-        page.contains("| `another` | – | – | – |  |  | could not be had |"),
+        page.contains("| `another` | – | – | – |  |  | could not be installed |"),
         "{page}"
     );
     assert!(page.contains("Not measured yet: `./bench usage`."), "{page}");

@@ -106,6 +106,7 @@ impl<'o> CastWriter<'o> {
             return;
         }
         let (first, last) = (ABOVE + 1, ABOVE + self.rows);
+        // Limit scrolling to the body, scroll, and reset the limit.
         codes.push_str(&format!("\u{1b}[{first};{last}r\u{1b}[0m\u{1b}[{rows}S\u{1b}[r"));
         let body = &mut self.drawn[ABOVE..ABOVE + self.rows];
         body.rotate_left(rows);

@@ -85,6 +85,7 @@ fn push_cluster(cells: &mut Vec<Cell>, cluster: &str, style: CellStyle) {
     }
     let mut marks = ['\0'; 2];
     let is_single = first.len_utf8() == cluster.len();
+    // Composition joins a letter with its accents. The limit bounds clusters with thousands of marks.
     let mut chars = cluster.nfc().take(8);
     let (character, rest) = if is_single {
         (first, None)

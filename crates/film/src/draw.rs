@@ -112,6 +112,7 @@ impl FrameCanvas {
     ) -> Option<usize> {
         let layout = self.layout;
         let mut moved = 0;
+        // A card covers the whole frame, so everything is redrawn when it appears or disappears.
         if self.is_new || self.card != screen.card {
             self.card.clone_from(&screen.card);
             self.draw_all(screen, done, chapters);

@@ -88,6 +88,7 @@ impl Fonts {
         if let Some(known) = self.known.get(&key) {
             return Rc::clone(known);
         }
+        // Clearing the cache is simpler than evicting single glyphs, and only extreme texts need it.
         if self.known.len() >= KNOWN_MAX {
             self.known.clear();
         }

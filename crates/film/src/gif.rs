@@ -180,6 +180,7 @@ fn palette(theme: Theme, agent: Agent) -> Vec<Color> {
 }
 
 fn nearest_color(nearest: &mut [Option<u8>], palette: &[Color], [red, green, blue]: Color) -> u8 {
+    // Five bits per channel are precise enough for a palette of 256 colours, and keep the cache small.
     let key = usize::from(red >> 3) << 10 | usize::from(green >> 3) << 5 | usize::from(blue >> 3);
     *nearest[key].get_or_insert_with(|| {
         let off = |color: &Color| -> u32 {

@@ -156,6 +156,7 @@ impl H264Encoder {
                 self.write_intra(&mut bits, frame, column, row, 0);
             }
         }
+        // Consecutive key frames must have different `idr_pic_id`s.
         self.key_number = (self.key_number + 1) % 16;
         self.store_source(frame);
         bits.finish_nal_unit(NAL_KEY_SLICE)
@@ -164,6 +165,7 @@ impl H264Encoder {
     /// Encodes a frame relative to the previous one. `scrolled` is the number of lines by which parts of it moved up.
     pub(crate) fn encode_frame(&mut self, frame: &[Plane; 3], scrolled: usize) -> Vec<u8> {
         self.frame_number = (self.frame_number + 1) % 256;
+        // Chroma has half the resolution, so an odd number of lines would need interpolation.
         let scrolled = i32::try_from(scrolled)
             .ok()
             .filter(|lines| *lines <= SCROLL_MAX && lines % 2 == 0);
@@ -175,6 +177,7 @@ impl H264Encoder {
         for row in 0..self.rows() {
             for column in 0..self.columns() {
                 let skip = self.skip_motion(column, row);
+                // In the order of their cost: a skipped macroblock takes a fraction of a bit.
                 let candidates = [Some(skip), Some(0), scrolled];
                 let found = candidates
                     .into_iter()
@@ -190,6 +193,7 @@ impl H264Encoder {
                         skipped = 0;
                         bits.ue(0);
                         bits.se(0);
+                        // Vectors are counted in quarter samples.
                         bits.se((lines - self.predicted_motion(column, row)) * 4);
                         // No residual.
                         bits.ue(0);
@@ -299,6 +303,7 @@ impl H264Encoder {
     fn skip_motion(&self, column: usize, row: usize) -> i32 {
         let beside = self.neighbour_motion(column.checked_sub(1), Some(row));
         let over = self.neighbour_motion(Some(column), row.checked_sub(1));
+        // The standard infers zero motion if a neighbour is missing or did not move.
         let rests = |side: Option<Option<i32>>| side.is_none_or(|taken| taken == Some(0));
         if rests(beside) || rests(over) {
             return 0;
@@ -376,6 +381,7 @@ impl H264Encoder {
         bits.flag(false);
         bits.flag(true);
         bits.put(1, 32);
+        // H.264 counts fields, so the rate is twice the frame rate.
         bits.put(self.fps * 2, 32);
         bits.flag(true);
         // No buffer models, no picture structure.
@@ -406,6 +412,7 @@ impl H264Encoder {
 
     /// Returns the lowest level that allows this frame size and rate, starting at the lowest whose vector range covers [`SCROLL_MAX`].
     pub(crate) fn level(&self) -> u8 {
+        // Level, maximum frame size and maximum rate, in macroblocks (table A-1).
         const LEVELS: [(u8, usize, usize); 8] = [
             (31, 3_600, 108_000),
             (32, 5_120, 216_000),

@@ -93,7 +93,8 @@ pub struct Film {
 /// A callback with the number of finished frames and of all frames.
 pub type Progress<'p> = &'p mut dyn FnMut(u64, u64);
 
-/// Writes a film as MP4 with H.264, which every player and browser supports.
+/// Writes a film as MP4 with H.264, which every player and browser supports. Returns an error if `out` does, or if the film is too
+/// long for the format.
 pub fn mp4<W: Write + Seek>(
     transcript: &Transcript,
     options: &FilmOptions,
@@ -135,7 +136,7 @@ pub fn mp4<W: Write + Seek>(
     Ok(film)
 }
 
-/// Writes a film as an animated GIF.
+/// Writes a film as an animated GIF. Returns an error only if `out` does.
 pub fn gif(
     transcript: &Transcript,
     options: &FilmOptions,
@@ -158,7 +159,7 @@ pub fn gif(
     Ok(film)
 }
 
-/// Writes a film as an asciicast, for players of terminal sessions.
+/// Writes a film as an asciicast, for players of terminal sessions. Returns an error only if `out` does.
 pub fn cast(transcript: &Transcript, options: &FilmOptions, out: &mut dyn Write) -> io::Result<Film> {
     let layout = frame_layout(options);
     let scene = plan_scene(transcript, options, layout);

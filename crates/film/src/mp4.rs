@@ -66,6 +66,7 @@ impl<'o, W: Write + Seek> Mp4Muxer<'o, W> {
             .iter()
             .map(|chapter| chapter_sample(&chapter.title))
             .collect();
+        // All tables have a fixed size per frame, so an index of zeros has the final length.
         let length = movie_index(&plan, &blank, 0)?.len();
         out.write_all(&vec![0; length])?;
         // The 64-bit size follows the name, because the size is known only at the end.

@@ -89,6 +89,7 @@ impl<'t> Scene<'t> {
         let mut cuts = FilmCuts::default();
         let mut groups = turn_segments(transcript, &steps, options, &mut cuts);
         let cards_ms = TITLE_MS + END_MS;
+        // The film may be sped up before anything is omitted.
         let room = max_ms.saturating_mul(speed.saturating_mul(SPEED_UP_MAX)) / 1_000;
         omit_turns(&mut groups, room.saturating_sub(cards_ms), &mut cuts);
         let mut segments = vec![(SegmentKind::Title, TITLE_MS)];
@@ -343,6 +344,7 @@ fn omit_middle(group: &mut TurnSegments, room_ms: u64, cuts: &mut FilmCuts) {
             })
             .count()
     };
+    // Always keep the first two segments: the start of the turn and its prompt.
     let head = upto(&mut group.segments.iter()).max(2).min(group.segments.len());
     let tail = upto(&mut group.segments.iter().rev()).min(group.segments.len() - head);
     let end = group.segments.len() - tail;

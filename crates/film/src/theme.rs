@@ -98,6 +98,7 @@ fn agent_colors(agent: Agent) -> (u32, u32) {
 
 /// Returns the colour that an emoji suggests, because our emoji font is monochrome.
 pub(crate) fn emoji_color(character: char) -> Option<TextColor> {
+    // Only emoji whose colour carries meaning, such as check marks and warnings.
     Some(match character {
         '✅' | '✔' | '🟢' | '🟩' | '💚' | '🌱' | '🌿' | '🎄' => TextColor::Good,
         '❌' | '❗' | '⛔' | '🛑' | '🔴' | '🟥' | '❤' | '🔥' | '🚨' | '💥' | '🐛' => TextColor::Bad,

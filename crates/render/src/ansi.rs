@@ -75,6 +75,7 @@ fn for_each_run(text: &str, mut take: impl FnMut(AnsiRun<'_>)) {
     for line in text.split_inclusive('\n') {
         let (body, end) = line.strip_suffix('\n').map_or((line, ""), |body| (body, "\n"));
         let body = body.trim_end_matches('\r');
+        // Progress bars overwrite their line, and only the final state is worth showing.
         let body = body.rsplit('\r').next().unwrap_or(body);
         let mut rest = body;
         while let Some(at) = rest.find(['\u{1b}', '\u{8}', '\u{9b}']) {
@@ -160,6 +161,7 @@ impl AnsiStyle {
                 2 => self.is_faint = true,
                 3 => self.is_italic = true,
                 4 => self.is_underlined = true,
+                // One code resets both, because terminals treat bold and faint as two intensities.
                 22 => (self.is_bold, self.is_faint) = (false, false),
                 23 => self.is_italic = false,
                 24 => self.is_underlined = false,
@@ -224,6 +226,7 @@ fn extended_color(numbers: &mut impl Iterator<Item = u16>) -> Option<u8> {
 fn nearest_color(parts: [u8; 3]) -> u8 {
     let max = parts.into_iter().max().unwrap_or_default();
     let min = parts.into_iter().min().unwrap_or_default();
+    // Nearly grey: only the brightness matters.
     if max - min < 40 {
         return match max {
             0..=60 => 0,
@@ -232,6 +235,7 @@ fn nearest_color(parts: [u8; 3]) -> u8 {
             _ => 15,
         };
     }
+    // A channel above the middle sets its bit of the ANSI colour.
     let half = min + (max - min) / 2;
     let bits = parts.iter().enumerate().map(|(at, part)| u8::from(*part > half) << at);
     let color: u8 = bits.sum();

@@ -91,6 +91,7 @@ fn push_message(card: &mut CardHtml, step: &Step<'_>, context: CardContext<'_>, 
         card.html.push_str("</header>");
     }
     let text = step.words();
+    // Agents write a placeholder such as `[Image #1]` next to an image, and the image alone is enough.
     let is_picture = !step.entry.images.is_empty() && text.starts_with('[') && text.len() < 40;
     if !is_picture {
         card.html.push_str("<div class=\"md\">");
@@ -153,6 +154,7 @@ fn push_tool_call(card: &mut CardHtml, step: &Step<'_>, context: CardContext<'_>
     let event = &step.entry.event;
     let tool = event.tool.as_deref().unwrap_or("result");
     card.html.push_str("<details");
+    // ` open` is inserted here afterwards, because it depends on the body.
     let begin = card.html.len();
     card.html.push_str("><summary><span class=\"what\">");
     escape::push_inside(&mut card.html, &one_line(&short_name(tool), 40));
@@ -230,6 +232,7 @@ pub(crate) fn push_subagent(card: &mut CardHtml, subagent: &Subagent, context: C
     let about = ends.head.session.title.as_deref().or(label).unwrap_or("subagent");
     let steps_in = steps(ends);
     let mut inside = CardHtml {
+        // One number is reserved for this subagent, whose extra is stored before those of its own steps.
         first_extra: card.first_extra + card.extras.len() + 1,
         ..CardHtml::default()
     };

@@ -37,10 +37,12 @@ pub fn diff_lines<'t>(old: &'t str, new: &'t str) -> Vec<DiffLine<'t>> {
         match op {
             DiffOp::Equal { old_index, len, .. } => {
                 let same = &old[old_index..old_index + len];
+                // There is no change before the first lines or after the last ones, so these need no context.
                 let (head, tail) = (
                     if at == 0 { 0 } else { CONTEXT_LINES },
                     if at == last { 0 } else { CONTEXT_LINES },
                 );
+                // Replacing a single line by a gap would save nothing.
                 if len > head + tail + 1 {
                     lines.extend(same[..head].iter().map(|line| DiffLine::Same(line)));
                     lines.push(DiffLine::Unchanged(len - head - tail));
@@ -110,6 +112,7 @@ fn push_change(out: &mut String, removed: &[DiffLine<'_>], added: &[DiffLine<'_>
             _ => "",
         }
     }
+    // With different numbers of lines it is unclear which of them correspond.
     let pairs = removed.len() == added.len();
     let marks: Vec<_> = removed
         .iter()
@@ -159,6 +162,7 @@ fn changed_range(old: &str, new: &str) -> Option<(usize, usize, usize)> {
         old_end -= a.len_utf8();
         new_end -= b.len_utf8();
     }
+    // Unless a third of the line is unchanged, not counting indentation, marks would only be noise.
     let kept = start + (old.len() - old_end);
     let indent = old.len() - old.trim_start().len();
     let longest = old.len().max(new.len());

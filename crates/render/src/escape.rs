@@ -36,6 +36,7 @@ const fn byte_set(marks: &[u8]) -> ByteSet {
         byte_set[byte] = byte != b'\n' as usize && byte != b'\t' as usize;
         byte += 1;
     }
+    // The first UTF-8 bytes of all characters that `visible_form` replaces.
     let begin = [0x7f, 0xc2, 0xd8, 0xe2, 0xef];
     let mut at = 0;
     while at < begin.len() {
@@ -57,6 +58,7 @@ fn push_escaped(out: &mut String, text: &str, byte_set: &ByteSet) {
         if !byte_set[usize::from(byte)] {
             continue;
         }
+        // `at` is a character boundary, because the set contains only first bytes of characters.
         let Some(c) = text[at..].chars().next() else { continue };
         let entity: Cow<'_, str> = match c {
             '&' => "&amp;".into(),

@@ -44,6 +44,7 @@ impl Transcript {
                 entry.images = pictures.extract_if(.., |image| image.block == Some(block)).collect();
                 let body = bodies.get(block as usize);
                 let is_human = entry.event.actor == transcript::Actor::Human;
+                // For a prompt, show what the user typed and not the markup that the agent wrapped around it.
                 let words = body.and_then(|body| body.words.clone().filter(|_| is_human));
                 entry.text = words.or_else(|| body.map(|body| body.text.clone()));
             }

@@ -31,6 +31,7 @@ pub(crate) fn highlights(steps: &[Step<'_>]) -> Vec<Highlight> {
         let asked = step.entry.text();
         let commits = transcript::commit_command(asked).is_some();
         let requests = asked.contains("gh pr create") || asked.contains("glab mr create");
+        // Most commands make neither, so their output need not be converted and searched.
         if !commits && !requests {
             continue;
         }

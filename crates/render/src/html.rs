@@ -41,7 +41,7 @@ pub struct PageOptions {
     pub index: Option<String>,
 }
 
-/// Writes a session as an HTML page.
+/// Writes a session as an HTML page. Returns an error only if `out` does.
 pub fn html(transcript: &Transcript, options: &PageOptions, out: &mut dyn Write) -> io::Result<()> {
     let blocks = PageBlocks::of(transcript);
     let title = escape(&one_line(&head::title(transcript), 120));
@@ -88,6 +88,7 @@ pub(crate) fn csp_hash(text: &str) -> String {
 /// Writes the `<head>` of a page, with its content security policy and style sheet.
 pub(crate) fn write_page_head(out: &mut dyn Write, title: &str, script_hash: &str) -> io::Result<()> {
     let style_hash = &*STYLE_HASH;
+    // `img-src data:` allows the images that are embedded in logs, and no others.
     let policy = format!(
         "default-src 'none'; script-src 'sha256-{script_hash}'; style-src 'sha256-{style_hash}'; img-src data:; base-uri 'none'; form-action 'none'"
     );

@@ -63,7 +63,7 @@ struct TurnText {
     text: String,
 }
 
-/// Writes a session as Markdown and returns what was omitted.
+/// Writes a session as Markdown and returns what was omitted. Returns an error only if `out` does.
 pub fn markdown(transcript: &Transcript, options: &MarkdownOptions, out: &mut dyn Write) -> io::Result<OmittedTurns> {
     let head = head(transcript);
     let mut blocks = turn_texts(transcript, options.depth, 0);
@@ -321,6 +321,7 @@ fn truncate(text: &str, depth: MarkdownDepth) -> String {
         taken += 1;
     }
     if taken == 0 {
+        // The first line alone exceeds the limit.
         kept = text.chars().take(RESULT_CHARS).collect();
         return kept + "\n… cut";
     }
@@ -375,6 +376,7 @@ fn omit_turns(blocks: &mut Vec<TurnText>, room: usize) -> OmittedTurns {
     {
         let wanted = chars(&last.text).saturating_sub(total - room + GAP_CHARS);
         let cut: String = last.text.chars().take(wanted).collect();
+        // The last turn is always shown, so it is truncated if it does not fit on its own.
         left_out.tokens += budget::estimate_tokens(chars(&last.text) - wanted);
         last.text = safe::close_fence(&cut) + "\n… the rest of this turn is left out\n";
     }

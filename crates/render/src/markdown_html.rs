@@ -44,6 +44,7 @@ struct LinkState {
 /// Replaces one parser event by the events that are safe to write.
 fn sanitize<'a>(event: Event<'a>, breaks: LineBreaks, state: &mut LinkState) -> Vec<Event<'a>> {
     match event {
+        // The parser would pass HTML through; as a text event it is escaped.
         Event::Html(text) | Event::InlineHtml(text) => vec![Event::Text(text)],
         Event::SoftBreak if breaks == LineBreaks::Kept => vec![Event::HardBreak],
         Event::Start(Tag::Link { dest_url, .. }) => {
@@ -139,6 +140,7 @@ pub(crate) fn push_linked(out: &mut String, text: &str) {
             escape::push(out, address);
         }
         rest = &from[address.len()..];
+        // Nothing was consumed, so the next search would find the same address again.
         if address.is_empty() {
             break;
         }

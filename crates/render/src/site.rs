@@ -114,7 +114,7 @@ fn collect_text<'t>(transcript: &'t Transcript, said: &mut String, words: &mut W
     }
 }
 
-/// Writes the index page. Each session comes with its [`site_search_data`].
+/// Writes the index page. Each session comes with its [`site_search_data`]. Returns an error only if `out` does.
 pub fn site_index(sessions: &[(SiteSession, String)], zone: &TimeZone, out: &mut dyn Write) -> io::Result<()> {
     write_page_head(out, "Sessions", &SCRIPT_HASH)?;
     writeln!(out, "<body class=\"site\">")?;

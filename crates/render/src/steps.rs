@@ -147,6 +147,7 @@ pub fn calls_of_results<'e>(events: impl Iterator<Item = &'e SessionEvent>) -> V
             tools.insert(at, event);
             by_seq.insert(event.seq, at);
             open.push_back(at);
+            // Calls that were interrupted never get a result, so the oldest ones are dropped.
             if open.len() > OPEN_CALLS_MAX {
                 open.pop_front();
             }

@@ -126,6 +126,7 @@ fn push_numbered_code(card: &mut CardHtml, text: &str, language: &str, first: Op
 
 /// Appends a text. The rest of a long one becomes an extra behind a button.
 fn push_in_pieces(card: &mut CardHtml, text: &str, mut push: impl FnMut(&mut String, &str)) {
+    // A text that is only a little longer is not worth a button.
     if text.len() <= SHOWN_BYTES * 2 {
         return push(&mut card.html, text);
     }
@@ -168,6 +169,7 @@ fn push_code(card: &mut CardHtml, class: &str, text: &str, language: &str) {
 
 /// Returns the files that a call changes, or `None` if it changes no files or in an unknown format.
 pub fn file_changes<'t>(tool: &str, asked: &'t str, input: Option<&'t Value>) -> Option<Vec<FileChange<'t>>> {
+    // Depending on its version, Codex passes a patch as plain text, as an argument, or in a shell command.
     let patch = input.and_then(|input| first_text(input, &["input", "patch", "command"]));
     if let Some(files) = patch::parse_patch(patch.unwrap_or(asked)) {
         return Some(files);

@@ -67,7 +67,7 @@ pub struct CorpusSummary {
 /// Writes a corpus into `home`: the roots `.claude`, `.codex` and `.grok`.
 ///
 /// # Errors
-/// If a file cannot be written.
+/// Returns an error if a file cannot be written.
 pub fn write(home: &Path, shape: &CorpusShape) -> io::Result<CorpusSummary> {
     let mut state = CorpusState::new(home, shape.seed, shape.bytes);
     let plan = CorpusPlan::make(&mut state, shape.files.max(FILES_MIN));
@@ -85,7 +85,7 @@ pub fn write(home: &Path, shape: &CorpusShape) -> io::Result<CorpusSummary> {
 /// Writes one session of Claude Code of about `bytes` bytes into `home` and returns the path of its log.
 ///
 /// # Errors
-/// If the file cannot be written.
+/// Returns an error if the file cannot be written.
 pub fn one_session(home: &Path, seed: u64, bytes: u64) -> io::Result<PathBuf> {
     let mut state = CorpusState::new(home, seed, bytes);
     let start_ms = state.start_ms(0, 1);

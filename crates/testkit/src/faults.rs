@@ -171,6 +171,7 @@ pub fn calls(log: &Path) -> Vec<Call> {
     let call = |line: &str| {
         let (number, rest) = line.split_once(' ')?;
         let (name, rest) = rest.split_once(' ')?;
+        // Paths can contain spaces, so the detail is split off from the end.
         let (path, detail) = rest.rsplit_once(' ')?;
         Some(Call {
             number: number.parse().ok(),
@@ -205,6 +206,7 @@ impl Running {
         let (sender, outputs) = channel();
         let stdout = child.stdout.take().expect("it was asked for");
         let stderr = child.stderr.take().expect("it was asked for");
+        // One thread per stream, because a process blocks when the pipe that is not being read is full.
         gather(stdout, false, sender.clone());
         gather(stderr, true, sender);
         Running {
@@ -222,9 +224,10 @@ impl Running {
             _ = self.child.kill();
         }
         let status = self.child.wait().expect("a process of ours can be waited for");
-        while self.received.iter().any(Option::is_none) && self.hear(limit) {}
-        let mut texts = std::mem::take(&mut self.received).map(|told| {
-            let bytes = told.unwrap_or_default();
+        // The output arrives after the end of the process, because other threads read the pipes.
+        while self.received.iter().any(Option::is_none) && self.receive(limit) {}
+        let mut texts = std::mem::take(&mut self.received).map(|received| {
+            let bytes = received.unwrap_or_default();
             String::from_utf8_lossy(&bytes).into_owned()
         });
         Ended {
@@ -239,7 +242,7 @@ impl Running {
     pub fn ends_within(&mut self, limit: Duration) -> bool {
         // Each stream is received once, when the process closes it.
         while self.received.iter().any(Option::is_none) {
-            if !self.hear(limit) {
+            if !self.receive(limit) {
                 return false;
             }
         }
@@ -260,7 +263,7 @@ impl Running {
         _ = self.child.wait();
     }
 
-    fn hear(&mut self, limit: Duration) -> bool {
+    fn receive(&mut self, limit: Duration) -> bool {
         match self.outputs.recv_timeout(limit) {
             Ok((is_stderr, bytes)) => {
                 self.received[usize::from(is_stderr)] = Some(bytes);

@@ -82,7 +82,7 @@ impl FixtureHome {
     /// Copies logs below `base`, which must be empty, and runs [`PREPARATION`] over them.
     ///
     /// # Errors
-    /// If files cannot be written, or the binary cannot be run.
+    /// Returns an error if files cannot be written, or the binary cannot be run.
     pub fn prepare(base: &Path, binary: &Path, source: LogSource<'_>) -> io::Result<(Self, Vec<PreparationRun>)> {
         fs::create_dir_all(base)?;
         let base = fs::canonicalize(base)?;
@@ -101,8 +101,10 @@ impl FixtureHome {
         home.write_programs()?;
         home.write_settings()?;
         home.write_logs(source)?;
+        // Derive the present from the logs: with a fixed date, answers about recent sessions would be empty for older logs.
         let newest = logs::set_times(&home.home)?;
         home.now = newest + AFTER_THE_LAST_LOG;
+        // Before the first run of the binary, because the values must not depend on it.
         home.placeholders = Placeholders::find(&home.home)?;
         let mut runs = Vec::new();
         for line in PREPARATION {
@@ -150,7 +152,7 @@ impl FixtureHome {
     /// Returns what differs from the sealed copy.
     ///
     /// # Errors
-    /// If a directory cannot be listed.
+    /// Returns an error if a directory cannot be listed.
     pub fn changes(&self) -> io::Result<Vec<FileChange>> {
         files::changes(&self.sealed, &self.home)
     }
@@ -158,8 +160,9 @@ impl FixtureHome {
     /// Restores the home from the sealed copy and removes temporary files.
     ///
     /// # Errors
-    /// If a file cannot be copied or removed.
+    /// Returns an error if a file cannot be copied or removed.
     pub fn reset(&self) -> io::Result<()> {
+        // Temporary files are not part of the sealed copy, so they are removed separately.
         fs::remove_dir_all(&self.temporary)?;
         fs::create_dir(&self.temporary)?;
         files::reset(&self.sealed, &self.home)

@@ -346,6 +346,7 @@ fn is_pub_item(code: &str) -> bool {
 
 /// Returns the name of the type that a line of code declares. An associated type of an `impl` or a trait is not one.
 fn declared_type(code: &str) -> Option<&str> {
+    // `type` inside an `impl` or a trait is indented.
     let is_nested = code.starts_with(' ');
     let mut item = code.trim_start();
     if let Some(rest) = item.strip_prefix("pub") {
@@ -369,6 +370,7 @@ fn is_one_word(name: &str) -> bool {
         if c.is_uppercase() && was_lower {
             humps += 1;
         }
+        // A digit continues a word, so `Utf8` has one hump.
         was_lower = !c.is_uppercase();
     }
     humps == 1

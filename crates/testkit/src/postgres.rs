@@ -110,6 +110,7 @@ impl Postgres {
 
     /// Starts a separate server with TLS and a certificate for `localhost`.
     pub fn start_encrypted() -> Option<Self> {
+        // Another process could take the port before the server does, but the system rarely reuses one that soon.
         let free = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
         Self::start_at(Some(free.expect("a port is free").port()))
     }
@@ -125,6 +126,7 @@ impl Postgres {
         let mut command = match user() {
             Some(user) => {
                 let mut command = Command::new("setpriv");
+                // `setpriv` executes the shell in its own process, so that the child is the shell itself.
                 command.args(["--reuid", user, "--regid", user, "--clear-groups", "sh"]);
                 command
             }

@@ -48,6 +48,7 @@ impl BitWriter {
         unit.push(header);
         let mut zeros = 0;
         for byte in self.bytes {
+            // Two zero bytes followed by a byte up to 3 must not occur inside a unit.
             if zeros == 2 && byte <= 3 {
                 unit.push(3);
                 zeros = 0;

@@ -69,6 +69,7 @@ fn write_token(bits: &mut BitWriter, total: usize, ones: usize, context: Coeffic
         CoefficientContext::Neighbours(2..4) => &TOKENS[1],
         CoefficientContext::Neighbours(4..8) => &TOKENS[2],
         CoefficientContext::Neighbours(_) => {
+            // From a context of eight on, the code has a fixed length.
             let code = if total == 0 { 3 } else { (total - 1) << 2 | ones };
             return bits.put(u32::try_from(code).unwrap_or(3), 6);
         }
@@ -86,6 +87,7 @@ fn write_levels(bits: &mut BitWriter, levels: &[i32], ones: usize) {
             // It cannot be ±1, or it would count as a trailing one.
             code -= 2;
         }
+        // Levels above this need an escape code.
         let short = if suffix_bits == 0 { 14 } else { 15 << suffix_bits };
         if code < short {
             bits.put(1, (code >> suffix_bits) + 1);
@@ -97,6 +99,7 @@ fn write_levels(bits: &mut BitWriter, levels: &[i32], ones: usize) {
             bits.put(1, 16);
             bits.put(code - if suffix_bits == 0 { 30 } else { short }, 12);
         }
+        // Later levels tend to be larger, so the suffix grows with them.
         suffix_bits = suffix_bits.max(1);
         if magnitude > 3 << (suffix_bits - 1) && suffix_bits < 6 {
             suffix_bits += 1;

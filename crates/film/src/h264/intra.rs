@@ -176,6 +176,7 @@ impl H264Encoder {
             let mode = modes[number];
             bits.flag(mode == expected);
             if mode != expected {
+                // The predicted mode has no number here, so larger ones move down by one.
                 bits.put(u32::from(mode - u8::from(mode > expected)), 3);
             }
         }
@@ -185,6 +186,7 @@ impl H264Encoder {
             .position(|known| *known == pattern)
             .unwrap_or(0);
         bits.ue(u32::try_from(number).unwrap_or(0));
+        // `mb_qp_delta` is present only if there are coefficients.
         if pattern > 0 {
             bits.se(0);
         }
@@ -210,6 +212,7 @@ impl H264Encoder {
                 continue;
             }
             let predicted = self.current[0].predict::<4>(mode, x, y);
+            // A mode other than the predicted one takes three more bits, which are worth about this much error.
             let mut error = if mode == expected { 0 } else { 6 };
             for (line, predicted) in predicted.iter().enumerate() {
                 let real = source[0].line(x, y + line, 4);
@@ -230,6 +233,7 @@ impl H264Encoder {
         });
         transform::forward_transform(&mut block);
         transform::quantize(&mut block, 0, self.qp);
+        // The next block is predicted from reconstructed samples, so this one is reconstructed at once.
         let quantized = block;
         transform::dequantize(&mut block, 0, self.qp);
         transform::inverse_transform(&mut block);

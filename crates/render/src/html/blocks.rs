@@ -166,6 +166,7 @@ impl<'t> BlockWriter<'t> {
 
     /// Appends a subagent whose calling step is unknown. It is shown at the end of the page.
     fn push_stray(&mut self, stray: &crate::input::Subagent) {
+        // It has no entry of its own in the index, so its extras refer to the last step.
         let number = self.index.q.len().saturating_sub(1);
         if self.card.html.is_empty() {
             self.index.b.push(number);
@@ -183,6 +184,7 @@ impl<'t> BlockWriter<'t> {
             self.extras.push(compress_base64(extra.as_bytes()));
             self.index.x.push(number);
         }
+        // Extras are numbered over the whole page, so the next step continues here.
         self.card.first_extra = self.extras.len();
     }
 
@@ -268,9 +270,11 @@ impl PageIndex {
             .ts
             .zip(began_micros)
             .map(|(at, began)| (at.as_microsecond() - began) / 1_000_000);
+        // The script reads -1 as unknown, so a time before the start, after a change of the clock, must not become -2.
         self.t.push(since.unwrap_or(-1).max(-1));
         self.u.push(event.turn.unwrap_or_default());
         let tool = event.tool.as_deref().map(|tool| {
+            // A linear search is fast enough, because a session uses few different tools.
             let known = self.tools.iter().position(|known| known == tool);
             known.unwrap_or_else(|| {
                 self.tools.push(tool.to_owned());
@@ -288,6 +292,7 @@ impl PageIndex {
 fn estimate_height(step: &Step<'_>) -> u32 {
     let text = step.entry.text();
     let lines = || {
+        // About 95 characters fit on a line at the usual page width.
         let lines = text.lines().map(|line| line.len() / 95 + 1).sum::<usize>();
         u32::try_from(lines.min(400)).unwrap_or(400) * LINE_PX
     };

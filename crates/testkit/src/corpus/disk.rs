@@ -110,6 +110,7 @@ impl LogFile {
         }
         let out = match self.out {
             Out::Plain(out) => out,
+            // An unfinished zstd frame could not be decompressed.
             Out::Packed(out) => out.finish()?,
         };
         let file = out.into_inner().map_err(io::IntoInnerError::into_error)?;

@@ -114,6 +114,7 @@ impl Vocabulary {
     /// Picks an identifier.
     pub(super) fn name(&self, random: &mut SeededRandom) -> &str {
         let bits = random.next_u64();
+        // One random number is enough for the choice and both draws.
         let (from, span) = match bits & 15 {
             0 => (COMPOUNDS, VOCABULARY - COMPOUNDS),
             1..=4 => (COMPOUNDS + self.topic * TOPIC_WORDS, TOPIC_WORDS),

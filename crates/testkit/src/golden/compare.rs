@@ -110,7 +110,7 @@ impl fmt::Display for Comparison {
 /// Compares two records.
 ///
 /// # Errors
-/// If one of them cannot be read or is not a record.
+/// Returns an error if one of them cannot be read or is not a record.
 pub fn compare(before: &Path, after: &Path) -> io::Result<Comparison> {
     let (names_before, names_after) = (names(before)?, names(after)?);
     let mut comparison = Comparison::default();

@@ -87,7 +87,7 @@ pub struct RecordSummary {
 /// Records every invocation over the demo's logs and over the corpus, or over synthetic logs if there is no corpus.
 ///
 /// # Errors
-/// If the directory cannot be used, or the homes cannot be prepared.
+/// Returns an error if the directory cannot be used, or the homes cannot be prepared.
 ///
 /// # Panics
 /// If a thread that records panics.
@@ -102,6 +102,7 @@ pub fn record(options: &RecordOptions) -> Result<RecordSummary, RecordError> {
         None => ("made-up", LogSource::MadeUp),
     };
     let homes = [("demo", LogSource::Demo), second];
+    // The two homes do not share any files, so they are recorded in parallel.
     let results = thread::scope(|scope| {
         let base = &base;
         let threads = homes.map(|(name, source)| scope.spawn(move || record_home(options, base, name, source)));
@@ -178,6 +179,7 @@ fn record_home(
         let exit = writer.run(&invocation)?;
         summary.invocations += 1;
         let shown = format!("{name}: boswell {}: exit {exit}", invocation.line);
+        // A timeout or an unexpected status is reported but recorded too, because both records may have it.
         if exit == Exit::TimedOut {
             summary.timed_out.push(shown);
         } else if !invocation.plain_exit.allows(exit) {
@@ -210,6 +212,7 @@ impl RecordWriter<'_> {
             self.describe(change, verb, &mut files)?;
         }
         self.put(&name, FILES, &files)?;
+        // Most invocations change nothing and need no reset.
         if !changes.is_empty() {
             self.home.reset()?;
         }

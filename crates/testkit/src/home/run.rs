@@ -26,7 +26,7 @@ impl FixtureHome {
     /// Runs an invocation with pipes for its streams, and kills it if it does not end within `limit`.
     ///
     /// # Errors
-    /// If the binary cannot be started.
+    /// Returns an error if the binary cannot be started.
     pub fn run(&self, invocation: &Invocation, limit: Duration) -> io::Result<PlainRun> {
         let deadline = Instant::now() + limit;
         let mut command = self.command();

@@ -135,6 +135,7 @@ fn components<'a>(edges: impl Iterator<Item = &'a (String, String)>) -> Componen
         next.entry(from).or_default().insert(to);
         next.entry(to).or_default();
     }
+    // A quadratic closure is simpler than Tarjan's algorithm, and a crate has fewer than a hundred modules.
     let reach: BTreeMap<&str, BTreeSet<&str>> = next.keys().map(|start| (*start, reachable(&next, start))).collect();
     let mut numbers = Components::default();
     for (number, module) in next.keys().enumerate() {
@@ -238,7 +239,7 @@ fn resolve(path: &UsedPath, modules: &BTreeSet<Vec<String>>) -> Option<Vec<Strin
         rest = &rest[1..];
     }
     if rest.is_empty() && !path.is_use {
-        // `pub(crate)` and `pub(super)` are no imports.
+        // `pub(crate)` and `pub(super)` are not imports.
         return None;
     }
     target.extend(rest.iter().filter(|segment| *segment != "self").cloned());
@@ -337,6 +338,7 @@ fn paths_in(source: &Source) -> Paths {
                 at = scan.tree(at + 1, &[], UseOrCode::Use);
                 continue;
             }
+            // A declared module hides a crate of the same name.
             TokenKind::Name(word) if word == "mod" => {
                 if let Some(TokenKind::Name(name)) = scan.kind(at + 1) {
                     let name = name.clone();
@@ -391,6 +393,7 @@ impl PathScan {
                 Some(TokenKind::Name(name)) => {
                     segments.push(name.clone());
                     at += 1;
+                    // In code, `a::<T>` is a turbofish and not a longer path.
                     let is_longer = self.kind(at) == Some(&TokenKind::Colons)
                         && match self.kind(at + 1) {
                             Some(TokenKind::Name(_)) => true,
@@ -414,6 +417,7 @@ impl PathScan {
         if is_use && self.kind(at) == Some(&TokenKind::Name("as".to_string())) {
             at += 2;
         }
+        // In code, a single name says nothing about its module.
         let is_path = segments.len() > 1 || is_use && !segments.is_empty();
         if is_path {
             self.paths.used.push(UsedPath {
@@ -424,6 +428,7 @@ impl PathScan {
                 is_global,
             });
         }
+        // Advance even if nothing was recognised, so that the scan ends.
         at.max(start + 1)
     }
 

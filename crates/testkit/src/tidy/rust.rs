@@ -58,6 +58,7 @@ impl Source {
         } = mask(text);
         let code: Vec<String> = masked.split('\n').map(str::to_string).collect();
         let regions = test_regions(&masked);
+        // Files in these directories are never part of a product, so no attribute marks them.
         let in_tests_folder = path.contains("/tests/") || path.contains("/benches/");
         let tests = (1..=code.len())
             .map(|n| in_tests_folder || regions.iter().any(|r| r.0 <= n && n <= r.1))
@@ -115,6 +116,7 @@ fn is_path_boundary(rest: &str) -> bool {
 pub(super) fn module_folder(path: &str) -> &str {
     let stem = path.trim_end_matches(".rs");
     let (folder, name) = stem.rsplit_once('/').unwrap_or(("", stem));
+    // Cargo compiles each file directly in `tests` as a crate of its own.
     let is_own_crate = folder.ends_with("/tests") && !folder.contains("/src/");
     let is_crate_root = matches!(name, "lib" | "main") || is_own_crate;
     if is_crate_root { folder } else { stem }
