@@ -98,7 +98,14 @@ fn meet(home: &Home, what: usize, at: u64) -> Vec<String> {
 
 fn read_while(home: &Home, happens: FileEvent, at: u64) -> (Ended, Vec<Call>) {
     let path = home.path.join(claude_log(SESSION));
-    home.run_with("sweep", &Fault::WhileRead { path, at, event })
+    home.run_with(
+        "sweep",
+        &Fault::WhileRead {
+            path,
+            at,
+            event: happens,
+        },
+    )
 }
 
 /// How often the log is read.
