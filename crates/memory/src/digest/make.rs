@@ -13,8 +13,8 @@ use super::fields::{
 use super::steps::{CallStatus, CallStep, Step, StepJoiner};
 use super::{DigestFacts, bound, one_line, task};
 use crate::active::{ActiveTime, IDLE_LIMIT_S};
-use crate::heard;
 use crate::outcome::{OutcomeTracker, made_commits, test_passed};
+use crate::reported_facts;
 use crate::signals::{Pauses, SignalDetector, normalize_error};
 
 /// Maximum number of different names of one kind.
@@ -275,7 +275,7 @@ impl StepTally<'_> {
         let name = |text: &Option<String>| text.as_deref().map(|text| one_line(text, NAME_CHARS_MAX));
         let findings = &facts.findings;
         let by_log = self.outcome_tracker.judge(findings.last_reply.as_deref());
-        let outcome = heard::judge(by_log, &facts.told, session.ended_at);
+        let outcome = reported_facts::apply_facts(by_log, &facts.told, session.ended_at);
         let time = SessionTime {
             wall_s: wall_clock_s(session.started_at, session.ended_at),
             active_s: self.active.seconds(),
@@ -325,7 +325,7 @@ impl StepTally<'_> {
                 }),
             },
             signals: self.signals.finish(findings, &outcome, &self.pauses),
-            told: heard::newest(&facts.told),
+            told: reported_facts::newest_facts(&facts.told),
             outcome,
             snippets: [self.last_prompt, self.last_reply].into_iter().flatten().collect(),
             left_out: 0,
