@@ -8,7 +8,7 @@ use std::sync::Mutex;
 
 use jiff::{SignedDuration, Timestamp};
 use tempfile::TempDir;
-use testkit::corpus::{self, Shape};
+use testkit::corpus::{self, CorpusShape};
 use transcript::Agent;
 
 use super::Writer;
@@ -101,7 +101,7 @@ impl SweepSetup {
 /// Returns the files of a generated session of Grok with all kinds of files, each with its path below the root.
 fn generate_session() -> Vec<(PathBuf, Vec<u8>)> {
     let staged = tempfile::tempdir().unwrap();
-    let shape = Shape {
+    let shape = CorpusShape {
         seed: 17,
         bytes: 1_000_000,
         files: 40,
