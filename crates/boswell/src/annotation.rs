@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use memory::annotations::{self, Text, WordError};
+use memory::annotations::{self, AnnotationError, AnnotationText};
 use memory::store::{Annotation, Annotations, Patience, Store};
 
 use crate::answers::keep::{NameAnswer, NoteAnswer};
@@ -30,7 +30,7 @@ pub(crate) fn annotate(
         return Ok(if is_there { Outcome::Done } else { Outcome::NothingFound });
     };
     drop(store);
-    let text = Text::new(kind, text, &context.masker(true)?).map_err(refused)?;
+    let text = AnnotationText::new(kind, text, &context.masker(true)?).map_err(refused)?;
     let mut store = Store::open(&context.places.data_dir)?;
     let annotated = {
         let told = RefCell::new(&mut *ui);
@@ -40,12 +40,12 @@ pub(crate) fn annotate(
     if annotated.redactions > 0 {
         ui.warning(format_args!("{} masked", plural(annotated.redactions, "secret")));
     }
-    tell(ui, &uid, kind, &annotated.now)?;
+    tell(ui, &uid, kind, &annotated.annotations)?;
     Ok(Outcome::Done)
 }
 
 /// Words that cannot be kept are the writer's to change.
-pub(crate) fn refused(error: WordError) -> CommandError {
+pub(crate) fn refused(error: AnnotationError) -> CommandError {
     CommandError::user("annotation-refused", error)
 }
 

@@ -9,10 +9,10 @@ use std::collections::{BTreeSet, HashSet};
 use std::fs;
 use std::path::Path;
 
-use memory::diary::{self, DiaryError, Trace};
+use memory::diary::{self, DiaryError, WorkspaceTrace};
 use memory::retention::Remains;
 use memory::store::{CopyRow, Patience, Store, StoreError};
-use memory::surface::{self, Subject};
+use memory::surface::{self, ExportKind};
 
 use crate::context::Context;
 use crate::error::CommandError;
@@ -43,7 +43,7 @@ pub(crate) struct Copies {
     /// Files, and directories that Boswell made as a whole.
     files: Vec<CopyRow>,
     /// Days of the diary.
-    days: Vec<Trace>,
+    days: Vec<WorkspaceTrace>,
 }
 
 impl Copies {
@@ -63,19 +63,19 @@ impl Copies {
                 let mut add = |subject, name: &str| {
                     files.push(CopyRow {
                         session_uid: uid.to_owned(),
-                        path: surface::path(directory, subject, name).display().to_string(),
+                        path: surface::export_path(directory, subject, name).display().to_string(),
                         kind: "surfaced".to_owned(),
                     });
                 };
-                add(Subject::Digest, uid);
+                add(ExportKind::Digest, uid);
                 for decision in store.reads().decisions_of(uid)? {
-                    add(Subject::Decision, &decision.decision_id.to_string());
+                    add(ExportKind::Decision, &decision.decision_id.to_string());
                 }
             }
         }
         files.retain(|copy| Path::new(&copy.path).symlink_metadata().is_ok());
         let uids: HashSet<&str> = remains.iter().map(|one| one.session_uid.as_str()).collect();
-        let days = diary::traces(reports_root, &|uid| uids.contains(uid));
+        let days = diary::find_traces(reports_root, &|uid| uids.contains(uid));
         Ok(Self { files, days })
     }
 
@@ -113,7 +113,7 @@ impl Copies {
             delete(Path::new(path))?;
         }
         let dates: Vec<_> = self.days.iter().map(|day| day.date).collect();
-        diary::take_away(reports_root, &dates).map_err(|error| {
+        diary::remove_days(reports_root, &dates).map_err(|error| {
             let failed = CommandError::user("copy-not-deleted", &error);
             match error {
                 DiaryError::Busy(_) => failed.with_hint("try again when it is done").retryable(),

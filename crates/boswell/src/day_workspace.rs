@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
-use memory::diary::{self, Ask, Copies, DiaryError, EmptyDay, Prepared, Window, WindowError};
+use memory::diary::{self, Copies, DayWindow, DiaryError, EmptyDay, PrepareRequest, Prepared, WindowError};
 use memory::report::ReportError;
 use memory::store::Store;
 
@@ -76,7 +76,7 @@ impl DayArgs {
 
 /// A day and where it is kept.
 pub(crate) struct Site<'s> {
-    pub(crate) window: &'s Window,
+    pub(crate) window: &'s DayWindow,
     pub(crate) zone: &'s TimeZone,
     pub(crate) reports_root: &'s Path,
     pub(crate) empty_day: EmptyDay,
@@ -92,7 +92,7 @@ pub(crate) fn gather(
 ) -> Result<Prepared, CommandError> {
     let roots = context.memory_roots();
     let fallback = &context.config.diary.fallback_roots;
-    let ask = Ask {
+    let request = PrepareRequest {
         window: site.window,
         zone: site.zone,
         now: context.now,
@@ -106,7 +106,7 @@ pub(crate) fn gather(
         force,
         empty_day: site.empty_day,
     };
-    diary::prepare(&ask, store).map_err(told)
+    diary::prepare(&request, store).map_err(told)
 }
 
 pub(crate) fn no_window(error: WindowError) -> CommandError {

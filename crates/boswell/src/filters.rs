@@ -8,7 +8,7 @@ use std::str::FromStr;
 use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp, ToSpan};
-use memory::annotations::tag_of;
+use memory::annotations::normalize_tag;
 use memory::store::{Listed, Store, StoreError};
 use transcript::Outcome;
 
@@ -136,7 +136,7 @@ impl FilterArgs {
                 .task
                 .as_deref()
                 .map(|task| (task, context.config.task_ref.get().clone())),
-            tags: self.tag.iter().map(|tag| tag_of(tag)).collect(),
+            tags: self.tag.iter().map(|tag| normalize_tag(tag)).collect(),
             since: at(self.since, Edge::Begin)?,
             until: at(self.until, Edge::End)?,
             args: self,

@@ -1,6 +1,8 @@
 //! The tools: what each is for, what it takes, and which question to the desk it is. All checks are the desk's.
 
-use memory::report::writing::{Category, CheckKind, Desk, Disposition, EndState, Materiality, Mode, Refusal, WorkKind};
+use memory::report::writing::{
+    CheckKind, Disposition, EndState, Materiality, ReadMode, RejectedInput, ResultKind, WorkKind, WriterWorkspace,
+};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -12,7 +14,7 @@ pub(crate) struct Tool {
     /// Changes nothing.
     pub(crate) reads: bool,
     pub(crate) schema: fn() -> Value,
-    pub(crate) call: fn(&mut Desk, &Value) -> Result<Value, Refusal>,
+    pub(crate) call: fn(&mut WriterWorkspace, &Value) -> Result<Value, RejectedInput>,
 }
 
 /// All of them.
@@ -38,7 +40,7 @@ pub(crate) const TOOLS: [Tool; 8] = [
         reads: true,
         schema: || {
             let fields = json!({
-                "project_key": text(), "session_ref": text(), "turn_ref": text(), "mode": word(Mode::WORDS), "cursor": cursor(),
+                "project_key": text(), "session_ref": text(), "turn_ref": text(), "mode": word(ReadMode::WORDS), "cursor": cursor(),
             });
             object(fields, &["project_key", "session_ref", "turn_ref"])
         },
@@ -103,7 +105,7 @@ pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     TOOLS.iter().map(|tool| tool.name)
 }
 
-fn answer(told: Result<impl Serialize, Refusal>) -> Result<Value, Refusal> {
+fn answer(told: Result<impl Serialize, RejectedInput>) -> Result<Value, RejectedInput> {
     told.map(|told| serde_json::to_value(told).unwrap_or_default())
 }
 
@@ -146,7 +148,7 @@ fn turn() -> Value {
         "turn_ref": text(),
         "asked": said(),
         "reactions": list(said()),
-        "outcomes": list(said_of(Category::WORDS)),
+        "outcomes": list(said_of(ResultKind::WORDS)),
         "checks": list(said_of(CheckKind::WORDS)),
         "end": said_of(EndState::WORDS),
         "materiality": word(Materiality::WORDS),

@@ -25,11 +25,11 @@ use std::path::{Path, PathBuf};
 use clap::ValueEnum;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
-use memory::diary::{self, Copies, EmptyDay, Prepared, Status, Window};
+use memory::diary::{self, Copies, DayStatus, DayWindow, EmptyDay, Prepared};
 use memory::mask::Masker;
 use memory::prices::PriceTable;
-use memory::report::writing::{self, Phase, Progress};
-use memory::report::{Ask, Day};
+use memory::report::writing::{self, WritingPhase, WritingProgress};
+use memory::report::{DayReport, ReportRequest};
 use memory::store::Store;
 use serde_json::{Value, json};
 use transcript::SafeName;
@@ -186,7 +186,7 @@ pub(crate) fn write(
         ([_], [(_, kept)]) => kept.clone(),
         _ => range::keep(&writer.reports_root, &Range::new(written.iter().map(|(day, _)| day)))?,
     };
-    let (days, all_kept): (Vec<Day>, Vec<Kept>) = written.into_iter().unzip();
+    let (days, all_kept): (Vec<DayReport>, Vec<Kept>) = written.into_iter().unzip();
     let elsewhere = output.output.as_ref().map(|path| context.places.current_dir.join(path));
     hand_out(ui, &days, &kept, output, elsewhere.as_deref(), writer.store.as_ref())?;
     if let Some(store) = &writer.store {
@@ -207,7 +207,7 @@ pub(crate) fn write(
 /// Prints the report, or writes it where the user wants it.
 fn hand_out(
     ui: &mut Ui,
-    days: &[Day],
+    days: &[DayReport],
     kept: &Kept,
     output: &Output,
     elsewhere: Option<&Path>,
@@ -270,7 +270,7 @@ struct Writer<'c> {
 impl Writer<'_> {
     /// Prepares a day if need be, and says where its workspace is.
     fn workspace(&self, ui: &mut Ui, date: Date) -> Result<PathBuf, CommandError> {
-        let window = Window::new(date, &self.zone, &self.zone_name, self.context.now).map_err(no_window)?;
+        let window = DayWindow::new(date, &self.zone, &self.zone_name, self.context.now).map_err(no_window)?;
         let site = Site {
             window: &window,
             zone: &self.zone,
@@ -278,10 +278,10 @@ impl Writer<'_> {
             empty_day: self.empty_day,
         };
         // A day that goes on has more to tell than when it was last prepared.
-        let force = window.status == Status::Partial;
+        let force = window.status == DayStatus::Partial;
         let copies = Copies::Masked(&self.masker);
         let prepared = gather(self.context, &site, copies, self.store.as_ref(), force)?;
-        if let Prepared::Made(made) = &prepared {
+        if let Prepared::Created(made) = &prepared {
             let skipped = made.notes.skipped.len() as u64;
             if skipped > 0 {
                 ui.warning(format_args!("{} left out of {date}", plural(skipped, "thing")));
@@ -290,7 +290,9 @@ impl Writer<'_> {
             }
         }
         match prepared {
-            Prepared::There(workspace) | Prepared::Made(memory::diary::Made { workspace, .. }) => Ok(workspace),
+            Prepared::Existing(workspace) | Prepared::Created(memory::diary::PreparedWorkspace { workspace, .. }) => {
+                Ok(workspace)
+            }
             Prepared::Empty => Err(self.no_sessions_on(date)?),
         }
     }
@@ -298,8 +300,8 @@ impl Writer<'_> {
     /// Returns the error for a day without sessions, with the nearest day that has some.
     fn no_sessions_on(&self, date: Date) -> Result<CommandError, CommandError> {
         let home = &self.context.places.home;
-        let days = diary::days(self.store.as_ref(), &self.zone, &self.reports_root, home)?;
-        let distance = |day: &diary::Day| day.date.since(date).map_or(i32::MAX, |span| span.get_days().abs());
+        let days = diary::list_days(self.store.as_ref(), &self.zone, &self.reports_root, home)?;
+        let distance = |day: &diary::DiaryDay| day.date.since(date).map_or(i32::MAX, |span| span.get_days().abs());
         // Of two days that are equally near, the earlier one comes later in the list and is kept.
         let nearest = days
             .iter()
@@ -320,9 +322,9 @@ impl Writer<'_> {
     /// Lets an agent write one phase of some days, and says how far each is.
     fn phase(&self, ui: &mut Ui, phase: PhaseName, dates: &[Date]) -> Result<Outcome, CommandError> {
         let phase = match phase {
-            PhaseName::Evidence => Phase::Evidence,
-            PhaseName::Project => Phase::Project,
-            PhaseName::Daily => Phase::Daily,
+            PhaseName::Evidence => WritingPhase::Evidence,
+            PhaseName::Project => WritingPhase::Project,
+            PhaseName::Daily => WritingPhase::Daily,
         };
         let mut days = Vec::new();
         for date in dates {
@@ -339,7 +341,7 @@ impl Writer<'_> {
             Format::Json => ui.json(&writing_json(&days))?,
             Format::Text => {
                 for (date, _, progress) in &days {
-                    let told = Phase::ALL.map(|phase| {
+                    let told = WritingPhase::ALL.map(|phase| {
                         let count = progress.count(phase);
                         format!("{} {} of {}", phase.as_str(), count.done, count.all)
                     });
@@ -355,9 +357,9 @@ impl Writer<'_> {
         ui: &mut Ui,
         agent: &writer::Writer,
         workspace: &Path,
-        phases: &[Phase],
-    ) -> Result<Progress, CommandError> {
-        let desk = written::Desk {
+        phases: &[WritingPhase],
+    ) -> Result<WritingProgress, CommandError> {
+        let desk = written::DayWriter {
             context: self.context,
             writer: agent,
             masker: &self.masker,
@@ -368,11 +370,11 @@ impl Writer<'_> {
     }
 
     /// Writes a day and keeps its pages.
-    fn day(&self, ui: &mut Ui, date: Date) -> Result<(Day, Kept), CommandError> {
+    fn day(&self, ui: &mut Ui, date: Date) -> Result<(DayReport, Kept), CommandError> {
         let workspace = self.workspace(ui, date)?;
         let day = self.written(ui, &workspace)?;
         for unread in &day.unread {
-            let memory::report::Unread {
+            let memory::report::UnreadSession {
                 project,
                 session_ref,
                 reason,
@@ -383,8 +385,8 @@ impl Writer<'_> {
         Ok((day, kept))
     }
 
-    fn written(&self, ui: &mut Ui, workspace: &Path) -> Result<Day, CommandError> {
-        let ask = Ask {
+    fn written(&self, ui: &mut Ui, workspace: &Path) -> Result<DayReport, CommandError> {
+        let ask = ReportRequest {
             workspace,
             masker: &self.masker,
             prices: &self.prices,
@@ -393,20 +395,20 @@ impl Writer<'_> {
             only: self.only.as_ref(),
         };
         if let Some(agent) = &self.by {
-            let progress = self.let_write(ui, agent, workspace, &Phase::ALL)?;
+            let progress = self.let_write(ui, agent, workspace, &WritingPhase::ALL)?;
             // Of a day without sessions there is nothing that an agent could write.
             if !progress.pieces.is_empty() {
-                let day = writing::write_from(&ask).map_err(damaged)?;
+                let day = writing::write_external(&ask).map_err(damaged)?;
                 return day.ok_or_else(|| CommandError::internal("a written day is not there"));
             }
         }
-        memory::report::write(&ask).map_err(damaged)
+        memory::report::write_default(&ask).map_err(damaged)
     }
 }
 
 /// How far some days are written.
-fn writing_json(days: &[(Date, PathBuf, Progress)]) -> Value {
-    let day = |(date, workspace, progress): &(Date, PathBuf, Progress)| {
+fn writing_json(days: &[(Date, PathBuf, WritingProgress)]) -> Value {
+    let day = |(date, workspace, progress): &(Date, PathBuf, WritingProgress)| {
         let count = |phase| {
             let count = progress.count(phase);
             json!({ "all": count.all, "done": count.done })
@@ -414,9 +416,9 @@ fn writing_json(days: &[(Date, PathBuf, Progress)]) -> Value {
         json!({
             "date": date.to_string(),
             "workspace": workspace,
-            "evidence": count(Phase::Evidence),
-            "project": count(Phase::Project),
-            "daily": count(Phase::Daily),
+            "evidence": count(WritingPhase::Evidence),
+            "project": count(WritingPhase::Project),
+            "daily": count(WritingPhase::Daily),
         })
     };
     json!({ "schema": "boswell.writing/1", "days": days.iter().map(day).collect::<Vec<_>>() })

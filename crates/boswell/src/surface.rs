@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use memory::store::{Decision, Place, Store};
-use memory::surface::{Subject, write};
+use memory::surface::{ExportKind, write_export};
 
 use crate::answers;
 use crate::answers::shared::{DecisionFile, DecisionRecord};
@@ -23,7 +23,7 @@ pub(crate) fn digests(ui: &mut Ui, context: &Context, memory: &Place, uids: &[St
     for uid in uids {
         if let Some(row) = store.reads().digest_of(uid)? {
             let content = to_json(context, &store.reads().decisions_of(uid)?, &row.digest);
-            if let Err(error) = write(directory, Subject::Digest, uid, &content) {
+            if let Err(error) = write_export(directory, ExportKind::Digest, uid, &content) {
                 tell(ui, directory, &error);
                 break;
             }
@@ -38,9 +38,9 @@ pub(crate) fn decision(ui: &mut Ui, context: &Context, decision: &Decision) {
         return;
     };
     let content = answers::to_value(&DecisionFile(DecisionRecord::from(decision))).unwrap_or_default();
-    if let Err(error) = write(
+    if let Err(error) = write_export(
         directory,
-        Subject::Decision,
+        ExportKind::Decision,
         &decision.decision_id.to_string(),
         &content,
     ) {

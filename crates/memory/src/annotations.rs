@@ -15,9 +15,9 @@ const NOTE_CHARS_MAX: usize = 20_000;
 
 /// The reasons why a text cannot be stored as an annotation.
 #[derive(Debug, Error, PartialEq, Eq)]
-pub enum WordError {
+pub enum AnnotationError {
     #[error("a tag must be a single word: `{0}`")]
-    NoWord(String),
+    NotAWord(String),
     #[error("a tag can have at most {TAG_CHARS_MAX} characters")]
     LongTag,
     #[error("a tag cannot contain a secret")]
@@ -36,14 +36,14 @@ pub struct Tag(String);
 
 impl Tag {
     /// Validates a tag entered by a user.
-    pub fn new(word: &str, masker: &Masker) -> Result<Self, WordError> {
-        let tag = tag_of(word);
+    pub fn new(word: &str, masker: &Masker) -> Result<Self, AnnotationError> {
+        let tag = normalize_tag(word);
         let is_word = |c: char| !c.is_whitespace() && !c.is_control() && !matches!(c, ',' | '#');
         if tag.is_empty() || !tag.chars().all(is_word) {
-            return Err(WordError::NoWord(word.to_owned()));
+            return Err(AnnotationError::NotAWord(word.to_owned()));
         }
         if tag.chars().count() > TAG_CHARS_MAX {
-            return Err(WordError::LongTag);
+            return Err(AnnotationError::LongTag);
         }
         let mut found = Vec::new();
         masker.mask_str(word, &mut found);
@@ -51,7 +51,7 @@ impl Tag {
         if found.is_empty() {
             Ok(Self(tag))
         } else {
-            Err(WordError::Secret)
+            Err(AnnotationError::Secret)
         }
     }
 
@@ -62,40 +62,40 @@ impl Tag {
 }
 
 /// Returns the normal form of a tag, by which tags are compared.
-pub fn tag_of(word: &str) -> String {
+pub fn normalize_tag(word: &str) -> String {
     let word = word.trim();
     word.strip_prefix('#').unwrap_or(word).to_lowercase()
 }
 
 /// Whether tags are added or removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Tagging {
+pub enum TagChange {
     Add,
     Remove,
 }
 
 /// Adds or removes tags. Returns the annotations of the session afterwards.
-pub fn tag(
+pub fn change_tags(
     store: &mut Store,
     patience: Patience<'_>,
     at: Timestamp,
     session_uid: &str,
     tags: &[Tag],
-    tagging: Tagging,
+    change: TagChange,
 ) -> Result<Annotations, StoreError> {
     let lock = store.lock(patience)?;
     store.write(&lock, at, "tag", |tx| {
         for tag in tags {
-            match tagging {
-                Tagging::Add => tx.add_tag(session_uid, tag.as_str(), at, MASK_VERSION)?,
-                Tagging::Remove => tx.drop_tag(session_uid, tag.as_str())?,
+            match change {
+                TagChange::Add => tx.add_tag(session_uid, tag.as_str(), at, MASK_VERSION)?,
+                TagChange::Remove => tx.drop_tag(session_uid, tag.as_str())?,
             };
         }
         let words: Vec<&str> = tags.iter().map(Tag::as_str).collect();
         let words = words.join(", ");
-        let sentence = match tagging {
-            Tagging::Add => format!("tagged {session_uid}: {words}"),
-            Tagging::Remove => format!("removed tags of {session_uid}: {words}"),
+        let sentence = match change {
+            TagChange::Add => format!("tagged {session_uid}: {words}"),
+            TagChange::Remove => format!("removed tags of {session_uid}: {words}"),
         };
         Ok((tx.reads().annotations_of(session_uid)?, sentence))
     })
@@ -103,8 +103,8 @@ pub fn tag(
 
 /// The result of [`annotate`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Annotated {
-    pub now: Annotations,
+pub struct AnnotationResult {
+    pub annotations: Annotations,
     /// Number of secrets that were masked in the text.
     pub redactions: u64,
 }
@@ -116,8 +116,8 @@ pub fn annotate(
     at: Timestamp,
     session_uid: &str,
     kind: Annotation,
-    text: &Text,
-) -> Result<Annotated, StoreError> {
+    text: &AnnotationText,
+) -> Result<AnnotationResult, StoreError> {
     let lock = store.lock(patience)?;
     store.write(&lock, at, kind.as_str(), |tx| {
         tx.annotate(session_uid, kind, &text.masked, at, MASK_VERSION)?;
@@ -127,24 +127,24 @@ pub fn annotate(
             (Annotation::Note, false) => format!("set the note on {session_uid}"),
             (Annotation::Note, true) => format!("removed the note on {session_uid}"),
         };
-        let annotated = Annotated {
-            now: tx.reads().annotations_of(session_uid)?,
+        let result = AnnotationResult {
+            annotations: tx.reads().annotations_of(session_uid)?,
             redactions: text.redactions,
         };
-        Ok((annotated, sentence))
+        Ok((result, sentence))
     })
 }
 
 /// A masked text that is short enough for its kind of annotation.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Text {
+pub struct AnnotationText {
     masked: String,
     redactions: u64,
 }
 
-impl Text {
+impl AnnotationText {
     /// Masks and validates a text entered by a user.
-    pub fn new(kind: Annotation, text: &str, masker: &Masker) -> Result<Self, WordError> {
+    pub fn new(kind: Annotation, text: &str, masker: &Masker) -> Result<Self, AnnotationError> {
         let text = match kind {
             // A name is a single line.
             Annotation::Name => text.split_whitespace().collect::<Vec<_>>().join(" "),
@@ -157,7 +157,7 @@ impl Text {
         let chars = text.chars().count();
         if chars > max {
             let what = kind.as_str();
-            return Err(WordError::Long { what, chars, max });
+            return Err(AnnotationError::Long { what, chars, max });
         }
         let mut found = Vec::new();
         let masked = masker.mask_str(&text, &mut found).into_owned();

@@ -31,7 +31,7 @@ const MENTIONS_MAX: usize = 20;
 
 /// An occurrence of a commit id in a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct CommitOccurrence {
     pub session_uid: String,
     /// `None` before the first prompt.
     pub turn: Option<u32>,
@@ -45,10 +45,10 @@ pub struct Place {
 
 /// The occurrences of a commit in the memory.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Found {
-    pub made: Option<Place>,
+pub struct CommitSources {
+    pub maker: Option<CommitOccurrence>,
     /// Newest session first. Incomplete if `made` is set, because the search stops there.
-    pub mentioned: Vec<Place>,
+    pub mentions: Vec<CommitOccurrence>,
 }
 
 /// Returns `true` if a word can be the id of a commit.
@@ -57,9 +57,14 @@ pub fn is_sha(word: &str) -> bool {
 }
 
 /// Finds the session that made a commit among the sessions that `takes` accepts.
-pub fn find(store: &Store, sha: &str, threads: usize, takes: &dyn Fn(&Listed) -> bool) -> Result<Found, StoreError> {
+pub fn find_commit(
+    store: &Store,
+    sha: &str,
+    threads: usize,
+    takes: &dyn Fn(&Listed) -> bool,
+) -> Result<CommitSources, StoreError> {
     let sha = sha.to_ascii_lowercase();
-    let mut found = Found::default();
+    let mut found = CommitSources::default();
     let listed = store.reads().listed()?;
     let kept = |session: &Listed| session.status == Status::Kept && takes(session);
     let listed: Vec<Listed> = listed.into_iter().filter(kept).collect();
@@ -80,7 +85,7 @@ pub fn find(store: &Store, sha: &str, threads: usize, takes: &dyn Fn(&Listed) ->
                 classify_hits(store, &sha, &search_batch(store, &sha, &batch, threads)?, &mut found)?;
                 batch.clear();
             }
-            if found.made.is_some() {
+            if found.maker.is_some() {
                 return Ok(found);
             }
         }
@@ -189,7 +194,12 @@ fn search_batch<'u>(
 }
 
 /// Decides for each hit whether it made the commit or only mentions it.
-fn classify_hits(store: &Store, sha: &str, hits: &[CommitHit<'_>], found: &mut Found) -> Result<(), StoreError> {
+fn classify_hits(
+    store: &Store,
+    sha: &str,
+    hits: &[CommitHit<'_>],
+    found: &mut CommitSources,
+) -> Result<(), StoreError> {
     let mut by_session: Vec<(&str, Vec<&CommitHit<'_>>)> = Vec::new();
     for hit in hits {
         match by_session.last_mut() {
@@ -213,7 +223,7 @@ fn classify_hits(store: &Store, sha: &str, hits: &[CommitHit<'_>], found: &mut F
                 let Some(shown_sha) = shas_in(&body.text, sha).next().or_else(|| recorded_sha(&raw, sha)) else {
                     continue;
                 };
-                let place = |of: &SessionEvent| Place {
+                let place = |of: &SessionEvent| CommitOccurrence {
                     session_uid: uid.to_owned(),
                     turn: event.turn,
                     seq: of.seq,
@@ -223,10 +233,10 @@ fn classify_hits(store: &Store, sha: &str, hits: &[CommitHit<'_>], found: &mut F
                 };
                 match find_commit_call(event, &body.text, &raw, sha, &by_seq, store, uid)? {
                     Some(call) => {
-                        found.made = Some(place(call));
+                        found.maker = Some(place(call));
                         return Ok(());
                     }
-                    None if found.mentioned.len() < MENTIONS_MAX => found.mentioned.push(place(event)),
+                    None if found.mentions.len() < MENTIONS_MAX => found.mentions.push(place(event)),
                     None => {}
                 }
             }

@@ -48,7 +48,7 @@ impl DecisionText {
 }
 
 /// Stores a decision.
-pub fn decide(
+pub fn record_decision(
     store: &mut Store,
     patience: Patience<'_>,
     at: Timestamp,

@@ -32,25 +32,25 @@ use jiff::tz::TimeZone;
 use thiserror::Error;
 use transcript::Agent;
 
-pub use audit::{FromMemory, Masked, Notes, Renamed, Skipped};
+pub use audit::{AuditNotes, MaskedCopy, RenamedFile, RestoredSession, SkippedSource};
 pub use copy::Copies;
-pub use days::{Day, days};
-pub use traces::{Trace, sessions_in, take_away, traces};
-pub use window::{Status, Window, WindowError};
+pub use days::{DiaryDay, list_days};
+pub use traces::{WorkspaceTrace, find_traces, remove_days, workspace_sessions};
+pub use window::{DayStatus, DayWindow, WindowError};
 
 use crate::sources::{self, Log, Root};
 use crate::store::Store;
 use collect::CandidateLog;
 
 /// Directory below the reports root that contains one workspace with its report per day.
-pub const WORK: &str = "work";
+pub const WORK_DIRECTORY: &str = "work";
 
 /// Schema version of the workspace.
 pub(crate) const SCHEMA_VERSION: u32 = 2;
 
 /// The inputs of [`prepare`].
-pub struct Ask<'a> {
-    pub window: &'a Window,
+pub struct PrepareRequest<'a> {
+    pub window: &'a DayWindow,
     pub zone: &'a TimeZone,
     pub now: Timestamp,
     pub roots: &'a [Root],
@@ -81,21 +81,21 @@ pub enum EmptyDay {
 #[derive(Debug)]
 pub enum Prepared {
     /// The workspace existed already and was kept.
-    There(PathBuf),
-    Made(Made),
+    Existing(PathBuf),
+    Created(PreparedWorkspace),
     /// The day has no sessions, and [`EmptyDay::Skip`] was given.
     Empty,
 }
 
 /// A workspace that was created.
 #[derive(Debug)]
-pub struct Made {
+pub struct PreparedWorkspace {
     pub workspace: PathBuf,
     pub projects: usize,
     pub sessions: usize,
     pub turns: usize,
     pub subagents: usize,
-    pub notes: Notes,
+    pub notes: AuditNotes,
     /// True if it replaced a workspace that was prepared before the day was over.
     pub was_partial: bool,
 }
@@ -121,7 +121,7 @@ pub(crate) fn source_name(agent: Agent) -> &'static str {
 }
 
 /// Returns the key and the label that a workspace uses for the project in which a session worked.
-pub(crate) fn project_of(cwd: Option<&str>, flavor: &str, native_id: &str, home: &Path) -> (String, String) {
+pub(crate) fn workspace_project(cwd: Option<&str>, flavor: &str, native_id: &str, home: &Path) -> (String, String) {
     let agent = Agent::ALL.into_iter().find(|agent| agent.as_str() == flavor);
     let source = agent.map_or_else(|| flavor.to_owned(), |agent| source_name(agent).to_owned());
     let project = match cwd {
@@ -132,16 +132,16 @@ pub(crate) fn project_of(cwd: Option<&str>, flavor: &str, native_id: &str, home:
 }
 
 /// Prepares the workspace of a day from the logs, and from the store if a log was deleted.
-pub fn prepare(ask: &Ask<'_>, store: Option<&Store>) -> Result<Prepared, DiaryError> {
-    let directory = write::DayDirectory::open(ask.reports_root, ask.window.date)?;
-    let existing = directory.compare_existing(ask.window)?;
+pub fn prepare(request: &PrepareRequest<'_>, store: Option<&Store>) -> Result<Prepared, DiaryError> {
+    let directory = write::DayDirectory::open(request.reports_root, request.window.date)?;
+    let existing = directory.compare_existing(request.window)?;
     let is_new = existing == write::ExistingWorkspace::Nothing;
     let was_partial = match existing {
-        write::ExistingWorkspace::Same(at) if !ask.force && !has_newer_logs(ask, at) => {
-            return Ok(Prepared::There(directory.workspace()));
+        write::ExistingWorkspace::Same(at) if !request.force && !has_newer_logs(request, at) => {
+            return Ok(Prepared::Existing(directory.workspace()));
         }
-        write::ExistingWorkspace::Same(_) => !ask.force,
-        write::ExistingWorkspace::Other(fields) if !ask.force => {
+        write::ExistingWorkspace::Same(_) => !request.force,
+        write::ExistingWorkspace::Other(fields) if !request.force => {
             let path = directory.workspace();
             return Err(DiaryError::Mismatch { path, fields });
         }
@@ -149,28 +149,28 @@ pub fn prepare(ask: &Ask<'_>, store: Option<&Store>) -> Result<Prepared, DiaryEr
         _ => false,
     };
     // The root is canonical, so that sessions that worked inside it can be recognized.
-    let ask = &Ask {
+    let request = &PrepareRequest {
         reports_root: directory.root(),
-        fallback_roots: ask.fallback_roots.clone(),
-        ..*ask
+        fallback_roots: request.fallback_roots.clone(),
+        ..*request
     };
     let copies = directory.copies()?;
-    let mut notes = Notes::default();
-    let logs = find_logs(ask, &mut notes);
+    let mut notes = AuditNotes::default();
+    let logs = find_logs(request, &mut notes);
     let recalled = match store {
-        Some(store) => recalled::recall(store, ask, &logs, &copies, &mut notes),
+        Some(store) => recalled::recall(store, request, &logs, &copies, &mut notes),
         None => Vec::new(),
     };
     let forgotten = recalled::ForgottenSessions::new(store);
-    let candidates = day_candidates(ask, &logs, &recalled);
-    let mut collected = collect::collect(ask, &candidates, &forgotten, &copies);
+    let candidates = day_candidates(request, &logs, &recalled);
+    let mut collected = collect::collect(request, &candidates, &forgotten, &copies);
     notes.skipped.append(&mut collected.skipped);
     notes.from_source.retain(|uid| collected.has_session(uid));
-    let places: Vec<PathBuf> = ask.roots.iter().flat_map(log_directories).collect();
+    let places: Vec<PathBuf> = request.roots.iter().flat_map(log_directories).collect();
     collected.picked.sort_by(|a, b| a.place.cmp(&b.place));
     collected.picked = collect::drop_copies(collected.picked, &places, &mut notes.skipped);
     let is_empty = collected.picked.is_empty() && notes.evicted.is_empty();
-    if is_empty && is_new && ask.empty_day == EmptyDay::Skip {
+    if is_empty && is_new && request.empty_day == EmptyDay::Skip {
         return Ok(Prepared::Empty);
     }
     let lookup = assemble::ChildLookup {
@@ -180,17 +180,21 @@ pub fn prepare(ask: &Ask<'_>, store: Option<&Store>) -> Result<Prepared, DiaryEr
         forgotten: &forgotten,
         copies: &copies,
     };
-    let tree = assemble::assemble(ask, collected, &lookup, notes);
-    let made = directory.write(ask, tree)?;
-    Ok(Prepared::Made(Made { was_partial, ..made }))
+    let tree = assemble::assemble(request, collected, &lookup, notes);
+    let made = directory.write(request, tree)?;
+    Ok(Prepared::Created(PreparedWorkspace { was_partial, ..made }))
 }
 
 /// Returns the logs that may contain turns of the day: first those on disk, then those that only the store has. The
 /// largest logs come first because a thread that gets one last would work alone at the end.
-fn day_candidates<'l>(ask: &Ask<'_>, logs: &'l [Log], recalled: &'l [recalled::RecalledLog]) -> Vec<CandidateLog<'l>> {
+fn day_candidates<'l>(
+    request: &PrepareRequest<'_>,
+    logs: &'l [Log],
+    recalled: &'l [recalled::RecalledLog],
+) -> Vec<CandidateLog<'l>> {
     let mut on_day: Vec<&Log> = logs
         .iter()
-        .filter(|log| collect::may_contain(log, ask.window.start))
+        .filter(|log| collect::may_contain(log, request.window.start))
         .collect();
     on_day.sort_by_key(|log| std::cmp::Reverse(log.bytes));
     let on_disk = on_day.into_iter().map(|log| CandidateLog {
@@ -214,13 +218,13 @@ fn day_candidates<'l>(ask: &Ask<'_>, logs: &'l [Log], recalled: &'l [recalled::R
 
 /// Returns `true` if the day is not over and a log was written after the workspace was prepared. It compares
 /// modification times because reading all logs would take too long.
-fn has_newer_logs(ask: &Ask<'_>, prepared_at: Option<Timestamp>) -> bool {
-    if ask.window.status != Status::Partial {
+fn has_newer_logs(request: &PrepareRequest<'_>, prepared_at: Option<Timestamp>) -> bool {
+    if request.window.status != DayStatus::Partial {
         return false;
     }
-    let logs = find_logs(ask, &mut Notes::default());
+    let logs = find_logs(request, &mut AuditNotes::default());
     logs.iter()
-        .filter(|log| !(ask.is_ignored)(&log.path))
+        .filter(|log| !(request.is_ignored)(&log.path))
         .any(|log| match (log.modified, prepared_at) {
             (Some(modified), Some(prepared_at)) => modified > prepared_at,
             _ => true,
@@ -228,16 +232,16 @@ fn has_newer_logs(ask: &Ask<'_>, prepared_at: Option<Timestamp>) -> bool {
 }
 
 /// Finds the logs of all roots, without duplicates.
-fn find_logs(ask: &Ask<'_>, notes: &mut Notes) -> Vec<Log> {
+fn find_logs(request: &PrepareRequest<'_>, notes: &mut AuditNotes) -> Vec<Log> {
     let mut logs: Vec<Log> = Vec::new();
     for agent in [Agent::Codex, Agent::Claude, Agent::Grok] {
-        for root in ask.roots.iter().filter(|root| root.agent == agent) {
+        for root in request.roots.iter().filter(|root| root.agent == agent) {
             let found = sources::find(root);
             logs.extend(found.logs);
             let unread = found.unread.into_iter();
             notes
                 .skipped
-                .extend(unread.map(|unread| Skipped::at(&unread.path, unread.reason)));
+                .extend(unread.map(|unread| SkippedSource::at(&unread.path, unread.reason)));
         }
     }
     logs.sort_by(|a, b| (a.agent, &a.path).cmp(&(b.agent, &b.path)));
@@ -256,11 +260,11 @@ fn log_directories(root: &Root) -> Vec<PathBuf> {
 }
 
 /// Returns the searched directories for the audit. The default directories are listed even if they do not exist.
-fn searched_directories(ask: &Ask<'_>) -> Vec<audit::SourceSpec> {
+fn searched_directories(request: &PrepareRequest<'_>) -> Vec<audit::SourceSpec> {
     let mut specs = Vec::new();
     for agent in [Agent::Codex, Agent::Claude, Agent::Grok] {
-        let fallback = ask.fallback_roots.get(&agent).map(PathBuf::as_path);
-        for root in ask.roots.iter().filter(|root| root.agent == agent) {
+        let fallback = request.fallback_roots.get(&agent).map(PathBuf::as_path);
+        for root in request.roots.iter().filter(|root| root.agent == agent) {
             for (number, place) in log_directories(root).into_iter().enumerate() {
                 let is_usual = number == 0 && agent != Agent::Grok;
                 if is_usual || place.exists() {

@@ -42,7 +42,7 @@ pub struct AgentShare {
 }
 
 /// Reads the overview of the store at `place`, or returns `None` if there is no store.
-pub fn look(place: &Place) -> Result<Option<Overview>, StoreError> {
+pub fn read_overview(place: &Place) -> Result<Option<Overview>, StoreError> {
     let Some(store) = Store::open_existing(place)? else {
         return Ok(None);
     };

@@ -1,16 +1,17 @@
 //! The written report of a day: what was asked, what was done and what resulted, each statement with the lines that
 //! support it.
 //!
-//! A writer turns a workspace into a [`Day`], and pages are rendered from the [`Day`] alone. The default writer in this
+//! A writer turns a workspace into a [`DayReport`], and pages are rendered from the [`DayReport`] alone. The default writer in this
 //! module needs no model: it describes what the logs show, in a fixed order. Nothing here depends on HTML, Markdown,
 //! the clock or the machine, so the same workspace and digests always give the same day.
 
 mod commands;
+mod describe;
+mod evicted;
 mod excerpts;
 mod facts;
 mod fields;
 mod folds;
-mod gone;
 mod group;
 mod judge;
 mod lead_in;
@@ -20,7 +21,6 @@ mod paths;
 mod project;
 mod rank;
 mod read;
-mod tell;
 mod whole;
 mod words;
 mod workspace;
@@ -36,13 +36,14 @@ use crate::prices::PriceTable;
 use crate::store::{Store, StoreError};
 
 pub use fields::{
-    Bounds, Citation, Covered, Day, Excerpt, ExcerptLine, Folded, LineKind, Project, SCHEMA, Span, Statement, Totals,
-    Unread, Whole, Word, Work, Written,
+    Citation, CoveredTurn, DayBounds, DayObservations, DayReport, ExcerptLine, LineKind, MinorWork, PieceOfWork,
+    REPORT_SCHEMA, ReportProject, SentencePart, Statement, TimelineSpan, Totals, TurnExcerpt, UnreadSession,
+    WriterInfo,
 };
 pub use workspace::read_day;
 
 /// The inputs of a report.
-pub struct Ask<'a> {
+pub struct ReportRequest<'a> {
     /// The workspace of the day.
     pub workspace: &'a Path,
     pub masker: &'a Masker,
@@ -55,7 +56,7 @@ pub struct Ask<'a> {
     pub only: Option<&'a HashSet<String>>,
 }
 
-impl Ask<'_> {
+impl ReportRequest<'_> {
     fn includes_session(&self, session_uid: &str) -> bool {
         self.only.is_none_or(|only| only.contains(session_uid))
     }
@@ -71,15 +72,15 @@ pub enum ReportError {
 }
 
 /// Writes a day with the default writer, from its workspace and from the digests of evicted sessions.
-pub fn write(ask: &Ask<'_>) -> Result<Day, ReportError> {
-    let mut workspace = workspace::Workspace::open(ask.workspace)?;
-    workspace.retain(&|uid| ask.includes_session(uid));
-    let mut facts = read::read_facts(&workspace, ask);
-    if let Some(store) = ask.store {
+pub fn write_default(request: &ReportRequest<'_>) -> Result<DayReport, ReportError> {
+    let mut workspace = workspace::Workspace::open(request.workspace)?;
+    workspace.retain(&|uid| request.includes_session(uid));
+    let mut facts = read::read_facts(&workspace, request);
+    if let Some(store) = request.store {
         facts.add_decisions(store)?;
     }
-    let evicted = match ask.store {
-        Some(store) => gone::find_evicted(store, &workspace, ask)?,
+    let evicted = match request.store {
+        Some(store) => evicted::find_evicted(store, &workspace, request)?,
         None => Vec::new(),
     };
     let day = project::write_day(&workspace, &facts, evicted);

@@ -9,12 +9,12 @@ use serde::Serialize;
 
 /// The kind of an exported file, which selects its directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Subject {
+pub enum ExportKind {
     Digest,
     Decision,
 }
 
-impl Subject {
+impl ExportKind {
     fn directory(self) -> &'static str {
         match self {
             Self::Digest => "digests",
@@ -24,16 +24,16 @@ impl Subject {
 }
 
 /// Returns the path of an exported file. `name` is untrusted, so it is reduced to a safe file name.
-pub fn path(directory: &Path, subject: Subject, name: &str) -> PathBuf {
+pub fn export_path(directory: &Path, kind: ExportKind, name: &str) -> PathBuf {
     directory
-        .join(subject.directory())
+        .join(kind.directory())
         .join(format!("{}.json", safe_file_stem(name)))
 }
 
 /// Writes one file, replacing an earlier one of the same name.
-pub fn write(directory: &Path, subject: Subject, name: &str, content: &impl Serialize) -> io::Result<PathBuf> {
-    let path = path(directory, subject, name);
-    let directory = directory.join(subject.directory());
+pub fn write_export(directory: &Path, kind: ExportKind, name: &str, content: &impl Serialize) -> io::Result<PathBuf> {
+    let path = export_path(directory, kind, name);
+    let directory = directory.join(kind.directory());
     fs::create_dir_all(&directory)?;
     let temporary = directory.join(format!(".{}.{}.new", safe_file_stem(name), std::process::id()));
     let mut text = serde_json::to_vec_pretty(content).map_err(io::Error::other)?;
@@ -78,7 +78,7 @@ mod tests {
     #[test]
     fn a_file_replaces_the_previous_one_and_stays_in_its_directory() {
         let place = tempfile::tempdir().unwrap();
-        let write = |name: &str, number: u32| write(place.path(), Subject::Digest, name, &number).unwrap();
+        let write = |name: &str, number: u32| write_export(place.path(), ExportKind::Digest, name, &number).unwrap();
         let path = write("claude:one", 1);
         assert_eq!(path, place.path().join("digests/claude-one.json"));
         write("claude:one", 2);

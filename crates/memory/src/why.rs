@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use jiff::{SignedDuration, Timestamp};
 use transcript::Hunk;
 
-pub use git::Commit;
+pub use git::FileCommit;
 pub use paths::is_windows_path;
 pub use recorded::{LikelySource, RecordedPath, recorded_paths};
 
@@ -45,7 +45,7 @@ const SECOND: SignedDuration = SignedDuration::from_secs(1);
 
 /// The file, and optionally the line, to explain.
 #[derive(Debug, Clone, Copy)]
-pub struct Question<'a> {
+pub struct FileQuery<'a> {
     /// An absolute path. The file need not exist.
     pub path: &'a Path,
     /// Counted from 1.
@@ -56,39 +56,39 @@ pub struct Question<'a> {
 
 /// Everything the memory knows about a file.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Answer {
+pub struct FileAnswer {
     /// The current and former names of the file in its repository, the current one first.
     pub names: Vec<PathBuf>,
-    pub line: Option<AskedLine>,
+    pub line: Option<LineOrigin>,
     /// Newest first, but commands that only name the file come last. If a line was asked for, only the turn that wrote
     /// it.
-    pub touches: Vec<Touch>,
+    pub touches: Vec<FileTouch>,
     /// Sessions that edited the file and whose text was evicted, newest first.
-    pub evicted: Vec<Evicted>,
+    pub evicted: Vec<EvictedEdits>,
     /// Set if the touches are those of another path, whose recorded edits match the text of the file.
     pub likely: Option<LikelySource>,
 }
 
 /// The line that was asked about.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AskedLine {
+pub struct LineOrigin {
     pub number: u64,
     pub text: String,
-    pub verdict: Verdict,
+    pub verdict: LineVerdict,
     /// The commit that added the line, or `None` if it is not committed.
-    pub commit: Option<Commit>,
+    pub commit: Option<FileCommit>,
 }
 
 /// How well the origin of a line is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
+pub enum LineVerdict {
     /// An edit wrote exactly this line, and it was followed from that edit to the present text.
     Wrote,
     /// As `Wrote`, but its spacing was changed outside of all sessions since then.
     Respaced,
     /// The text of an edit occurs in the file unchanged and only here, but it could not be followed through the edits
     /// in between.
-    StandsHere,
+    FoundInText,
     /// An edit of another path wrote the same line, and the text of the file matches the edits of that path.
     Likely,
     /// No recorded edit wrote it, but a session made the commit that added it.
@@ -99,13 +99,13 @@ pub enum Verdict {
     Unknown,
 }
 
-impl Verdict {
+impl LineVerdict {
     /// Returns the name used in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Wrote => "wrote",
             Self::Respaced => "respaced",
-            Self::StandsHere => "stands_here",
+            Self::FoundInText => "stands_here",
             Self::Likely => "likely",
             Self::Committed => "committed",
             Self::NotFromASession => "not_from_a_session",
@@ -116,7 +116,7 @@ impl Verdict {
 
 /// A turn that touched a file.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Touch {
+pub struct FileTouch {
     pub session: Listed,
     /// `None` before the first prompt.
     pub turn: Option<u32>,
@@ -126,12 +126,12 @@ pub struct Touch {
     /// True if the file is only named in a command that may write it.
     pub is_command: bool,
     /// In log order. Empty if the turn only made the commit.
-    pub edits: Vec<Edit>,
+    pub edits: Vec<FileEdit>,
 }
 
 /// One edit of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Edit {
+pub struct FileEdit {
     pub at: Option<Timestamp>,
     pub tool: String,
     pub seq: u64,
@@ -145,7 +145,7 @@ pub struct Edit {
 
 /// A session that edited a file and whose text was evicted. Its digest still counts the edits.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Evicted {
+pub struct EvictedEdits {
     pub session: Listed,
     pub edits: u64,
     pub prompt: Option<String>,
@@ -159,11 +159,11 @@ pub enum WhyError {
     #[error("there is no such file")]
     Missing,
     #[error("not a regular file")]
-    NoFile,
+    NotAFile,
     #[error("the file is larger than {} MiB", FILE_BYTES_MAX >> 20)]
     TooLarge,
     #[error("not a text file")]
-    NoText,
+    NotText,
     #[error("the file has only {0} lines")]
     NoSuchLine(u64),
     #[error("cannot read the file: {0}")]
@@ -171,7 +171,11 @@ pub enum WhyError {
 }
 
 /// Returns the turns that touched a file, or the one that wrote a line of it, among the sessions that `takes` accepts.
-pub fn find(store: &Store, question: &Question<'_>, takes: &dyn Fn(&Listed) -> bool) -> Result<Answer, WhyError> {
+pub fn explain_file(
+    store: &Store,
+    question: &FileQuery<'_>,
+    takes: &dyn Fn(&Listed) -> bool,
+) -> Result<FileAnswer, WhyError> {
     let text = question
         .line
         .map(|line| Ok::<_, WhyError>((line, read_with_line(question, line)?)));
@@ -226,17 +230,17 @@ pub fn find(store: &Store, question: &Question<'_>, takes: &dyn Fn(&Listed) -> b
             };
             let (mut line, writer) = attribute_line(question, number, &lines, &known);
             if likely.is_some() && writer.is_some() {
-                line.verdict = Verdict::Likely;
+                line.verdict = LineVerdict::Likely;
             }
             let (mut line, touches) = builder.touches_of_line(question, line, writer, &found, takes)?;
-            if line.verdict == Verdict::NotFromASession && !evicted.is_empty() {
-                line.verdict = Verdict::Unknown;
+            if line.verdict == LineVerdict::NotFromASession && !evicted.is_empty() {
+                line.verdict = LineVerdict::Unknown;
             }
             (Some(line), touches)
         }
     };
     touches.retain(|touch| takes(&touch.session));
-    Ok(Answer {
+    Ok(FileAnswer {
         names: target.names,
         line,
         touches,
@@ -249,7 +253,7 @@ pub fn find(store: &Store, question: &Question<'_>, takes: &dyn Fn(&Listed) -> b
 fn likely_edits(
     store: &Store,
     sessions: &[Listed],
-    question: &Question<'_>,
+    question: &FileQuery<'_>,
     lines: Option<&[String]>,
 ) -> Result<Option<LikelyEdits>, StoreError> {
     let lines = lines.map(<[String]>::to_vec).or_else(|| read_lines(question).ok());
@@ -263,17 +267,17 @@ fn likely_edits(
 struct FileHistory<'a> {
     /// The repository, and the name of the file in it.
     git: Option<(&'a Git, &'a str)>,
-    history: &'a [Commit],
+    history: &'a [FileCommit],
     found: &'a [FoundEdit],
 }
 
 /// Returns the line with its verdict, and the edit that wrote it as an index into `known.found`.
 fn attribute_line(
-    question: &Question<'_>,
+    question: &FileQuery<'_>,
     number: u64,
     lines: &[String],
     known: &FileHistory<'_>,
-) -> (AskedLine, Option<(usize, LineWriter)>) {
+) -> (LineOrigin, Option<(usize, LineWriter)>) {
     let at = usize::try_from(number - 1).unwrap_or(usize::MAX);
     let changed: Vec<usize> = (0..known.found.len())
         .filter(|at| known.found[*at].change.is_some())
@@ -292,7 +296,7 @@ fn attribute_line(
     let mut text_at = |moment: Option<Timestamp>, newest: Option<usize>| {
         let ((git, _), moment) = known.git.zip(moment)?;
         // Within one second, the order of a commit and an edit is unknown.
-        let is_before = |commit: &Commit| latest_time(commit.at) <= moment;
+        let is_before = |commit: &FileCommit| latest_time(commit.at) <= moment;
         let number = known
             .history
             .iter()
@@ -317,12 +321,12 @@ fn attribute_line(
     };
     let writer = writers.get(at).copied().flatten().filter(is_earlier);
     let verdict = match &writer {
-        Some(writer) if !writer.is_followed => Verdict::StandsHere,
-        Some(writer) if writer.is_respaced => Verdict::Respaced,
-        Some(_) => Verdict::Wrote,
-        None => Verdict::NotFromASession,
+        Some(writer) if !writer.is_followed => LineVerdict::FoundInText,
+        Some(writer) if writer.is_respaced => LineVerdict::Respaced,
+        Some(_) => LineVerdict::Wrote,
+        None => LineVerdict::NotFromASession,
     };
-    let line = AskedLine {
+    let line = LineOrigin {
         number,
         text: lines[at].clone(),
         verdict,
@@ -342,7 +346,7 @@ fn find_evicted(
     sessions: &[Listed],
     target: &mut TargetFile,
     takes: &dyn Fn(&Listed) -> bool,
-) -> Result<Vec<Evicted>, StoreError> {
+) -> Result<Vec<EvictedEdits>, StoreError> {
     let mut evicted = Vec::new();
     for session in sessions {
         if session.status != Status::Evicted || !takes(session) {
@@ -359,7 +363,7 @@ fn find_evicted(
             .filter(|file| target.matches_path(&file.path, directory));
         let edits: u64 = own.map(|file| file.edits).sum();
         if edits > 0 {
-            evicted.push(Evicted {
+            evicted.push(EvictedEdits {
                 session: session.clone(),
                 edits,
                 prompt: row.digest.first_prompt.map(|prompt| prompt.text),
@@ -369,7 +373,7 @@ fn find_evicted(
     Ok(evicted)
 }
 
-/// Builds the [`Touch`]es of an answer.
+/// Builds the [`FileTouch`]es of an answer.
 struct TouchBuilder<'a> {
     store: &'a Store,
     sessions: &'a [Listed],
@@ -379,8 +383,8 @@ struct TouchBuilder<'a> {
 
 impl TouchBuilder<'_> {
     /// Returns all turns, newest first; those that only name the file in a command come last.
-    fn build_touches(&mut self, found: Vec<FoundEdit>) -> Result<Vec<Touch>, StoreError> {
-        let mut touches: Vec<Touch> = Vec::new();
+    fn build_touches(&mut self, found: Vec<FoundEdit>) -> Result<Vec<FileTouch>, StoreError> {
+        let mut touches: Vec<FileTouch> = Vec::new();
         let mut at: HashMap<(usize, Option<u32>, bool), usize> = HashMap::new();
         for edit in found {
             let key = (edit.session, edit.turn, edit.is_command);
@@ -404,12 +408,12 @@ impl TouchBuilder<'_> {
     /// Returns the turn that wrote a line, or else the turn that made the commit which added it.
     fn touches_of_line(
         &mut self,
-        question: &Question<'_>,
-        mut line: AskedLine,
+        question: &FileQuery<'_>,
+        mut line: LineOrigin,
         writer: Option<(usize, LineWriter)>,
         found: &[FoundEdit],
         takes: &dyn Fn(&Listed) -> bool,
-    ) -> Result<(AskedLine, Vec<Touch>), StoreError> {
+    ) -> Result<(LineOrigin, Vec<FileTouch>), StoreError> {
         if let Some((at, _)) = writer {
             let edit = &found[at];
             return Ok((line, vec![self.build_touch(edit.session, edit.turn, edit)?]));
@@ -417,16 +421,16 @@ impl TouchBuilder<'_> {
         let Some(commit) = &line.commit else {
             return Ok((line, Vec::new()));
         };
-        let made = commits::find(self.store, &commit.sha, question.threads, takes)?.made;
-        let session = made.as_ref().and_then(|place| {
+        let maker = commits::find_commit(self.store, &commit.sha, question.threads, takes)?.maker;
+        let session = maker.as_ref().and_then(|place| {
             let is_same = |session: &&Listed| session.session_uid == place.session_uid;
             self.sessions.iter().find(is_same).cloned()
         });
-        let (Some(place), Some(session)) = (made, session) else {
+        let (Some(place), Some(session)) = (maker, session) else {
             return Ok((line, Vec::new()));
         };
-        line.verdict = Verdict::Committed;
-        let touch = Touch {
+        line.verdict = LineVerdict::Committed;
+        let touch = FileTouch {
             prompt: self.find_prompt(&session.session_uid, place.turn)?,
             turn: place.turn,
             at: Some(commit.at),
@@ -437,9 +441,9 @@ impl TouchBuilder<'_> {
         Ok((line, vec![touch]))
     }
 
-    fn build_touch(&mut self, session: usize, turn: Option<u32>, first: &FoundEdit) -> Result<Touch, StoreError> {
+    fn build_touch(&mut self, session: usize, turn: Option<u32>, first: &FoundEdit) -> Result<FileTouch, StoreError> {
         let session = self.sessions[session].clone();
-        Ok(Touch {
+        Ok(FileTouch {
             prompt: self.find_prompt(&session.session_uid, turn)?,
             turn,
             at: first.at,

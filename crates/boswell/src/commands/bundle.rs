@@ -44,7 +44,7 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &BundleArgs) -> Result<O
     let (zone, _) = args.place.zone(context)?;
     let date = args.day.date(context, &zone)?.to_string();
     let root = args.place.root(ui, context);
-    let workspace = root.join(memory::diary::WORK).join(&date);
+    let workspace = root.join(memory::diary::WORK_DIRECTORY).join(&date);
     if !workspace.join("metadata.json").is_file() {
         let error = CommandError::not_found("no-workspace", format_args!("this day has no workspace: {date}"));
         return Err(error.with_hint(format_args!("`boswell prepare --date {date}` makes one")));
@@ -114,7 +114,7 @@ fn note_copy(ui: &mut Ui, context: &Context, workspace: &Path, output: &Path) {
         path: path.clone(),
         kind: "bundle".to_owned(),
     };
-    let copies: Vec<CopyRow> = diary::sessions_in(workspace).into_iter().map(copy).collect();
+    let copies: Vec<CopyRow> = diary::workspace_sessions(workspace).into_iter().map(copy).collect();
     if !copies.is_empty() {
         copies::note(ui, context, "bundle", &copies);
     }

@@ -1,6 +1,6 @@
 //! `boswell days`: which days there is something to write about.
 
-use memory::diary::{self, Day};
+use memory::diary::{self, DiaryDay};
 use memory::store::Store;
 
 use crate::answers::share::{DayRow, DaysAnswer};
@@ -34,7 +34,7 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &DaysArgs) -> Result<Out
     let (zone, zone_name) = args.place.zone(context)?;
     let reports_root = args.place.root(ui, context);
     let store = Store::open_existing(&context.places.data_dir)?;
-    let mut days = diary::days(store.as_ref(), &zone, &reports_root, &context.places.home)?;
+    let mut days = diary::list_days(store.as_ref(), &zone, &reports_root, &context.places.home)?;
     let only = args
         .date
         .map(|day| day.date(zone.to_datetime(context.now).date()))
@@ -78,7 +78,7 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &DaysArgs) -> Result<Out
 /// The column of the projects.
 const PROJECTS_INDENT: usize = 10 + 2 + 10 + 2 + 12 + 2 + 9 + 2;
 
-fn show(ui: &mut Ui, day: &Day) -> Result<(), CommandError> {
+fn show(ui: &mut Ui, day: &DiaryDay) -> Result<(), CommandError> {
     let prepared = match (&day.workspace, day.has_report) {
         (_, true) => "report",
         (Some(status), false) if status == "partial" => "partial",
@@ -97,7 +97,7 @@ fn show(ui: &mut Ui, day: &Day) -> Result<(), CommandError> {
     Ok(ui.row_wrapped(line, PROJECTS_INDENT)?)
 }
 
-fn day_row(day: &Day) -> DayRow<'_> {
+fn day_row(day: &DiaryDay) -> DayRow<'_> {
     DayRow {
         date: day.date.to_string(),
         sessions: day.sessions,

@@ -42,7 +42,7 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &DecideArgs) -> Result<O
     let decision = {
         let told = RefCell::new(&mut *ui);
         let waiting = || say_waiting(&mut told.borrow_mut());
-        decisions::decide(&mut store, Patience::Wait(&waiting), context.now, uid.as_deref(), &text)?
+        decisions::record_decision(&mut store, Patience::Wait(&waiting), context.now, uid.as_deref(), &text)?
     };
     if text.redactions > 0 {
         ui.warning(format_args!("{} masked", plural(text.redactions, "secret")));

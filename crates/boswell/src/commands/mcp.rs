@@ -8,7 +8,7 @@ mod server;
 
 use std::path::PathBuf;
 
-use memory::report::writing::Desk;
+use memory::report::writing::WriterWorkspace;
 
 use crate::context::Context;
 use crate::day_workspace::damaged;
@@ -43,7 +43,7 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &McpArgs) -> Result<Outc
         );
     };
     let workspace = context.places.current_dir.join(workspace);
-    let desk = Desk::open(&workspace, context.masker(true)?, &args.by).map_err(damaged)?;
+    let desk = WriterWorkspace::open(&workspace, context.masker(true)?, &args.by).map_err(damaged)?;
     // From here on the protocol alone speaks on stdout.
     ui.leave_stdout()?;
     server::serve(desk)?;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use memory::diary::{Copies, EmptyDay, Made, Prepared, Window};
+use memory::diary::{Copies, DayWindow, EmptyDay, Prepared, PreparedWorkspace};
 use memory::session_text::{Eviction, SessionTexts};
 use memory::store::Store;
 use serde_json::{Value, json};
@@ -46,7 +46,7 @@ pub(crate) struct PrepareArgs {
 pub(crate) fn run(ui: &mut Ui, context: &Context, args: &PrepareArgs) -> Result<Outcome, CommandError> {
     let (zone, zone_name) = args.place.zone(context)?;
     let date = args.day.date(context, &zone)?;
-    let window = Window::new(date, &zone, &zone_name, context.now).map_err(no_window)?;
+    let window = DayWindow::new(date, &zone, &zone_name, context.now).map_err(no_window)?;
     let reports_root = args.place.root(ui, context);
     let masker = match args.verbatim {
         true => None,
@@ -70,12 +70,12 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &PrepareArgs) -> Result<
     let prepared = gather(context, &site, copies, store.as_ref(), args.force)?;
     match (ui.format, &prepared) {
         (Format::Json, _) => ui.json(&to_json(&window, &reports_root, &prepared))?,
-        (Format::Text, Prepared::There(workspace)) => {
+        (Format::Text, Prepared::Existing(workspace)) => {
             ui.row(ui.path(&escape(&workspace.display().to_string())))?;
             ui.status("The workspace is there already");
             ui.hint("`--force` prepares it again");
         }
-        (Format::Text, Prepared::Made(made)) => {
+        (Format::Text, Prepared::Created(made)) => {
             show(ui, &window, made)?;
             if let Some(store) = &store {
                 show_evicted(ui, context, store, made)?;
@@ -86,7 +86,7 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &PrepareArgs) -> Result<
     Ok(Outcome::Done)
 }
 
-fn show(ui: &mut Ui, window: &Window, made: &Made) -> Result<(), CommandError> {
+fn show(ui: &mut Ui, window: &DayWindow, made: &PreparedWorkspace) -> Result<(), CommandError> {
     ui.row(ui.path(&escape(&made.workspace.display().to_string())))?;
     let count = |count: usize, word: &str| plural(count as u64, word);
     if made.was_partial {
@@ -126,7 +126,7 @@ fn show(ui: &mut Ui, window: &Window, made: &Made) -> Result<(), CommandError> {
 }
 
 /// Reports which sessions of the day were evicted, when and why, and which of them were read from their logs.
-fn show_evicted(ui: &mut Ui, context: &Context, store: &Store, made: &Made) -> Result<(), CommandError> {
+fn show_evicted(ui: &mut Ui, context: &Context, store: &Store, made: &PreparedWorkspace) -> Result<(), CommandError> {
     let masker = context.masker(false)?;
     let texts = SessionTexts {
         store,
@@ -152,10 +152,10 @@ fn show_evicted(ui: &mut Ui, context: &Context, store: &Store, made: &Made) -> R
     Ok(())
 }
 
-fn to_json(window: &Window, reports_root: &Path, prepared: &Prepared) -> Value {
+fn to_json(window: &DayWindow, reports_root: &Path, prepared: &Prepared) -> Value {
     let (workspace, made) = match prepared {
-        Prepared::There(workspace) => (Some(workspace), None),
-        Prepared::Made(made) => (Some(&made.workspace), Some(made)),
+        Prepared::Existing(workspace) => (Some(workspace), None),
+        Prepared::Created(made) => (Some(&made.workspace), Some(made)),
         Prepared::Empty => (None, None),
     };
     let date = window.date.to_string();

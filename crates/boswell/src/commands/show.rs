@@ -5,7 +5,7 @@ mod commit;
 mod follow;
 
 use jiff::tz::TimeZone;
-use memory::commits::{Place, is_sha};
+use memory::commits::{CommitOccurrence, is_sha};
 use memory::digest;
 use memory::session_text::{SessionText, SessionTexts, TextLocation, TextOrigin};
 use memory::store::{Status, Store};
@@ -110,7 +110,7 @@ fn show(
     named: &Named,
     args: &ShowArgs,
     zone: &TimeZone,
-    made: Option<&Place>,
+    made: Option<&CommitOccurrence>,
 ) -> Result<Outcome, CommandError> {
     let masker = context.masker(false)?;
     let texts = SessionTexts {
@@ -256,7 +256,7 @@ struct Shown<'a> {
     depth: Depth,
     max_tokens: Option<usize>,
     zone: &'a TimeZone,
-    made: Option<&'a Place>,
+    made: Option<&'a CommitOccurrence>,
     outcome: &'static str,
 }
 

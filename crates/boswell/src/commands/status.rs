@@ -44,7 +44,7 @@ struct Told {
 
 pub(crate) fn run(ui: &mut Ui, context: &Context, _: &StatusArgs) -> Result<Outcome, CommandError> {
     let directory = &context.places.data_dir;
-    let overview = overview::look(directory)?;
+    let overview = overview::read_overview(directory)?;
     let store = memory::store::Store::open_existing(directory)?;
     let next = match &store {
         Some(store) => retention::next(&store.reads(), &policy(context), context.now)?,

@@ -1,6 +1,6 @@
 //! `boswell tag`: words by which sessions are found again.
 
-use memory::annotations::{self, Tag, Tagging, WordError};
+use memory::annotations::{self, AnnotationError, Tag, TagChange};
 use memory::store::{Annotations, Patience, Store};
 use std::cell::RefCell;
 
@@ -48,13 +48,13 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &TagArgs) -> Result<Outc
     drop(store);
     let masker = context.masker(true)?;
     let tags = args.words.iter().map(|word| Tag::new(word, &masker));
-    let tags: Vec<Tag> = tags.collect::<Result<_, WordError>>().map_err(refused)?;
-    let tagging = if args.remove { Tagging::Remove } else { Tagging::Add };
+    let tags: Vec<Tag> = tags.collect::<Result<_, AnnotationError>>().map_err(refused)?;
+    let change = if args.remove { TagChange::Remove } else { TagChange::Add };
     let mut store = Store::open(&context.places.data_dir)?;
     let said = {
         let told = RefCell::new(&mut *ui);
         let waiting = || say_waiting(&mut told.borrow_mut());
-        annotations::tag(&mut store, Patience::Wait(&waiting), context.now, &uid, &tags, tagging)?
+        annotations::change_tags(&mut store, Patience::Wait(&waiting), context.now, &uid, &tags, change)?
     };
     tell(ui, &uid, &said)?;
     Ok(Outcome::Done)

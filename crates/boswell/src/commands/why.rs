@@ -5,7 +5,8 @@ mod text;
 use std::path::{Path, PathBuf};
 
 use memory::why::{
-    self, Answer, AskedLine, Commit, Edit, Evicted, LikelySource, Question, RecordedPath, Touch, Verdict, WhyError,
+    self, EvictedEdits, FileAnswer, FileCommit, FileEdit, FileQuery, FileTouch, LikelySource, LineOrigin, LineVerdict,
+    RecordedPath, WhyError,
 };
 use serde_json::{Value, json};
 use transcript::{Hunk, Side};
@@ -67,7 +68,7 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &WhyArgs) -> Result<Outc
     let filters = args.filters.resolve(context, &store, ToolMeans::Sessions)?;
     // What is shown is masked; a key that is not there yet is not worth writing for that.
     let masker = context.masker(false)?;
-    let mut question = Question {
+    let mut question = FileQuery {
         path: &path,
         line,
         masker: &masker,
@@ -75,7 +76,7 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &WhyArgs) -> Result<Outc
     };
     let takes = |session: &memory::store::Listed| filters.take(session);
     let mut place = place;
-    let mut found = why::find(&store, &question, &takes);
+    let mut found = why::explain_file(&store, &question, &takes);
     let recorded = match needs_lookup(&found, &path, args) {
         true => why::recorded_paths(&store, &place.to_string_lossy(), &takes)?,
         false => Vec::new(),
@@ -86,7 +87,7 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &WhyArgs) -> Result<Outc
         [only] => {
             recorded_path = PathBuf::from(&only.path);
             question.path = &recorded_path;
-            found = why::find(&store, &question, &takes);
+            found = why::explain_file(&store, &question, &takes);
             place.clone_from(&recorded_path);
         }
         several => return list_candidates(ui, context, &place, line, several),
@@ -134,7 +135,7 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &WhyArgs) -> Result<Outc
 }
 
 /// Returns whether a path has to be looked up among recorded ones: it is a name without a file, or a path in another repository, and nothing is known about it.
-fn needs_lookup(found: &Result<Answer, WhyError>, path: &Path, args: &WhyArgs) -> bool {
+fn needs_lookup(found: &Result<FileAnswer, WhyError>, path: &Path, args: &WhyArgs) -> bool {
     let is_unknown = match found {
         Ok(answer) => answer.touches.is_empty() && answer.evicted.is_empty(),
         Err(error) => matches!(error, WhyError::Missing),
@@ -244,14 +245,14 @@ fn told(error: WhyError, place: &Path) -> CommandError {
 /// What is shown of an answer.
 struct Shown<'a> {
     place: &'a Path,
-    answer: &'a Answer,
+    answer: &'a FileAnswer,
     left_out: usize,
     full: bool,
     zone: &'a jiff::tz::TimeZone,
 }
 
 /// The command that shows a turn.
-fn open(touch: &Touch) -> String {
+fn open(touch: &FileTouch) -> String {
     let turns = touch.turn.map_or(String::new(), |turn| format!(" --turns {turn}"));
     format!("boswell show {}{turns}", touch.session.session_uid)
 }
@@ -282,7 +283,7 @@ fn likely_json(likely: &LikelySource) -> Value {
     })
 }
 
-fn line_json(line: &AskedLine) -> Value {
+fn line_json(line: &LineOrigin) -> Value {
     json!({
         "number": line.number,
         "text": line.text,
@@ -292,11 +293,11 @@ fn line_json(line: &AskedLine) -> Value {
     })
 }
 
-fn commit_json(commit: &Commit) -> Value {
+fn commit_json(commit: &FileCommit) -> Value {
     json!({ "sha": commit.sha, "at": commit.at, "subject": commit.subject })
 }
 
-fn touch_json(touch: &Touch) -> Value {
+fn touch_json(touch: &FileTouch) -> Value {
     json!({
         "session_uid": touch.session.session_uid,
         "flavor": touch.session.flavor(),
@@ -310,7 +311,7 @@ fn touch_json(touch: &Touch) -> Value {
     })
 }
 
-fn edit_json(edit: &Edit) -> Value {
+fn edit_json(edit: &FileEdit) -> Value {
     let diff: Vec<String> = edit.diff.iter().flat_map(hunk_lines).collect();
     json!({
         "at": edit.at,
@@ -322,7 +323,7 @@ fn edit_json(edit: &Edit) -> Value {
     })
 }
 
-fn evicted_json(evicted: &Evicted) -> Value {
+fn evicted_json(evicted: &EvictedEdits) -> Value {
     json!({
         "session_uid": evicted.session.session_uid,
         "flavor": evicted.session.flavor(),
@@ -352,7 +353,7 @@ fn sign(side: Side) -> char {
 }
 
 /// How it is known who wrote a line, in words.
-fn evidence(line: &AskedLine) -> String {
+fn evidence(line: &LineOrigin) -> String {
     let sha = line
         .commit
         .as_ref()
@@ -362,20 +363,20 @@ fn evidence(line: &AskedLine) -> String {
         None => "no commit has it yet".to_owned(),
     };
     match line.verdict {
-        Verdict::Wrote => format!("this edit wrote exactly this line; {committed}"),
-        Verdict::Respaced => format!("this edit wrote this line, and its spacing was changed since; {committed}"),
-        Verdict::StandsHere => {
+        LineVerdict::Wrote => format!("this edit wrote exactly this line; {committed}"),
+        LineVerdict::Respaced => format!("this edit wrote this line, and its spacing was changed since; {committed}"),
+        LineVerdict::FoundInText => {
             format!("what this edit wrote stands here and nowhere else, but the text before is not known; {committed}")
         }
-        Verdict::Likely => {
+        LineVerdict::Likely => {
             "likely: an edit of another path wrote the same line, and this file matches the edits of that path"
                 .to_owned()
         }
-        Verdict::Committed => format!(
+        LineVerdict::Committed => format!(
             "no recorded edit wrote this line; {committed}, and this turn made that commit: a command of it wrote the line, or somebody beside it"
         ),
-        Verdict::NotFromASession => format!("not from a session: no recorded edit wrote this line; {committed}"),
-        Verdict::Unknown => {
+        LineVerdict::NotFromASession => format!("not from a session: no recorded edit wrote this line; {committed}"),
+        LineVerdict::Unknown => {
             format!("no edit that is still kept wrote this line, but the text of other sessions is gone; {committed}")
         }
     }

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use memory::report::{Citation, Day, Excerpt};
+use memory::report::{Citation, DayReport, TurnExcerpt};
 use memory::store::{Store, StoreError};
 
 use crate::session_ids::short_id;
@@ -24,7 +24,7 @@ pub(super) struct ShortCitations {
 }
 
 impl ShortCitations {
-    pub(super) fn new(day: &Day, store: Option<&Store>) -> Result<Self, StoreError> {
+    pub(super) fn new(day: &DayReport, store: Option<&Store>) -> Result<Self, StoreError> {
         let mut turns = HashMap::new();
         for excerpt in &day.excerpts {
             turns.insert(key(&excerpt.citation), turn_name(excerpt, store)?);
@@ -52,7 +52,7 @@ fn key(citation: &Citation) -> (String, String, String) {
 
 /// Returns the name of a turn, such as `claude:5e550000/T12`. A workspace counts the turns of its day, so the number comes from the memory, by
 /// the lines of the turn; without a memory it is the workspace's.
-fn turn_name(excerpt: &Excerpt, store: Option<&Store>) -> Result<String, StoreError> {
+fn turn_name(excerpt: &TurnExcerpt, store: Option<&Store>) -> Result<String, StoreError> {
     let uid = format!("{}:{}", excerpt.agent, excerpt.session_id);
     let counted = excerpt.citation.turn_ref.trim_start_matches(['T', '0']);
     let Some(store) = store else {

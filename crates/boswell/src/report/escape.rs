@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use memory::report::{Citation, Day, Statement, Word};
+use memory::report::{Citation, DayReport, SentencePart, Statement};
 pub(super) use render::escape_html as escape;
 
 /// Where citations lead in one page.
@@ -15,7 +15,7 @@ pub(super) struct Places {
 }
 
 impl Places {
-    pub(super) fn of(day: &Day) -> Self {
+    pub(super) fn of(day: &DayReport) -> Self {
         let keys = day.projects.iter().map(|project| project.project_key.clone());
         let mut places = Self {
             projects: keys.zip(0..).collect(),
@@ -100,11 +100,11 @@ impl Places {
 }
 
 /// The words of a sentence.
-pub(super) fn words(words: &[Word]) -> String {
-    let word = |word: &Word| match word {
-        Word::Say(text) => escape(text),
-        Word::Code(text) => format!("<code>{}</code>", escape(text)),
-        Word::Quote(text) => format!("<q>{}</q>", escape(text)),
+pub(super) fn words(words: &[SentencePart]) -> String {
+    let word = |word: &SentencePart| match word {
+        SentencePart::Say(text) => escape(text),
+        SentencePart::Code(text) => format!("<code>{}</code>", escape(text)),
+        SentencePart::Quote(text) => format!("<q>{}</q>", escape(text)),
     };
     words.iter().map(word).collect()
 }

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use memory::report::Day;
+use memory::report::DayReport;
 use serde::Serialize;
 use tempfile::NamedTempFile;
 
@@ -28,7 +28,7 @@ impl Kept {
 }
 
 /// Keeps the pages of a day.
-pub(super) fn keep(workspace: &Path, day: &Day) -> Result<Kept, CommandError> {
+pub(super) fn keep(workspace: &Path, day: &DayReport) -> Result<Kept, CommandError> {
     keep_as(
         &workspace.join("report"),
         &markdown::day(day, CitationStyle::Workspace),

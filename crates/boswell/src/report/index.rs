@@ -28,7 +28,7 @@ struct Entry {
 /// Writes the page over all days that have a report.
 pub(super) fn write(reports_root: &Path) -> Result<(), CommandError> {
     let mut days: Vec<(Date, Entry)> = Vec::new();
-    let entries = fs::read_dir(reports_root.join(diary::WORK))
+    let entries = fs::read_dir(reports_root.join(diary::WORK_DIRECTORY))
         .into_iter()
         .flatten()
         .flatten();

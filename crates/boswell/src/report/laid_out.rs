@@ -1,6 +1,6 @@
 //! Days for reading on a terminal: headings, wrapped text and short citations instead of Markdown syntax.
 
-use memory::report::Day;
+use memory::report::DayReport;
 use memory::store::Store;
 
 use super::cited::{CitationStyle, ShortCitations};
@@ -12,7 +12,7 @@ use crate::ui::Ui;
 use crate::ui::markdown::{Ink, markdown_lines};
 
 /// Prints one day, or several as one report.
-pub(super) fn print(ui: &mut Ui, days: &[Day], store: Option<&Store>) -> Result<(), CommandError> {
+pub(super) fn print(ui: &mut Ui, days: &[DayReport], store: Option<&Store>) -> Result<(), CommandError> {
     let cited: Vec<ShortCitations> = days
         .iter()
         .map(|day| ShortCitations::new(day, store))

@@ -3,13 +3,13 @@
 use std::fmt::Write;
 
 use memory::outcome::outcome_name;
-use memory::report::{Day, Statement, Word};
+use memory::report::{DayReport, SentencePart, Statement};
 
 use super::cited::CitationStyle;
 use super::shown;
 
 /// Returns the page of a day.
-pub(super) fn day(day: &Day, style: CitationStyle<'_>) -> String {
+pub(super) fn day(day: &DayReport, style: CitationStyle<'_>) -> String {
     let zone = shown::zone(&day.timezone);
     let mut page = format!("# {}\n\n", shown::long_date(&day.date));
     let window = &day.report_window_local;
@@ -68,7 +68,7 @@ pub(super) fn day(day: &Day, style: CitationStyle<'_>) -> String {
 }
 
 /// Whether the day was over, and who wrote it if it was not us.
-pub(super) fn status(day: &Day) -> String {
+pub(super) fn status(day: &DayReport) -> String {
     let status = match &day.as_of {
         Some(as_of) => format!("not over: as of {as_of}"),
         None => day.status.clone(),
@@ -109,11 +109,11 @@ fn sentence(statement: &Statement, style: CitationStyle<'_>) -> String {
     text
 }
 
-fn word(word: &Word) -> String {
+fn word(word: &SentencePart) -> String {
     match word {
-        Word::Say(text) => plain(text),
-        Word::Quote(text) => format!("“{}”", plain(text)),
-        Word::Code(text) => code(text),
+        SentencePart::Say(text) => plain(text),
+        SentencePart::Quote(text) => format!("“{}”", plain(text)),
+        SentencePart::Code(text) => code(text),
     }
 }
 

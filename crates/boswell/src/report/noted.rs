@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use memory::report::Day;
+use memory::report::DayReport;
 use memory::store::{CopyRow, Patience, Store};
 
 use crate::context::Context;
@@ -17,7 +17,7 @@ pub(super) fn note(
     ui: &mut Ui,
     context: &Context,
     store: &Store,
-    day: &Day,
+    day: &DayReport,
     pages: &BTreeSet<&Path>,
 ) -> Result<(), CommandError> {
     let uids: BTreeSet<String> = day

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use jiff::tz::TimeZone;
 use memory::outcome::outcome_name;
-use memory::report::{Day, Excerpt, Project, Totals, Work};
+use memory::report::{DayReport, PieceOfWork, ReportProject, Totals, TurnExcerpt};
 
 use super::escape::{Places, escape, words};
 use super::hash::policy;
@@ -18,7 +18,7 @@ const LAYOUT: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 
 /// The page of a day.
-pub(super) fn day(day: &Day) -> String {
+pub(super) fn day(day: &DayReport) -> String {
     let places = Places::of(day);
     let zone = shown::zone(&day.timezone);
     let title = shown::long_date(&day.date);
@@ -108,7 +108,7 @@ pub(super) fn cards(totals: &Totals) -> String {
     html + "</section>"
 }
 
-fn project(project: &Project, places: &Places, zone: &TimeZone) -> String {
+fn project(project: &ReportProject, places: &Places, zone: &TimeZone) -> String {
     let mut html = format!(
         "<section class=\"project\"><h2>{}</h2><p class=\"faint\">{}</p>",
         escape(&project.project),
@@ -130,7 +130,7 @@ fn project(project: &Project, places: &Places, zone: &TimeZone) -> String {
     html + "</section>"
 }
 
-fn work(work: &Work, places: &Places, zone: &TimeZone) -> String {
+fn work(work: &PieceOfWork, places: &Places, zone: &TimeZone) -> String {
     let mark = if work.from_digest {
         "<span class=\"badge digest\">from its digest</span>"
     } else {
@@ -156,7 +156,7 @@ fn work(work: &Work, places: &Places, zone: &TimeZone) -> String {
     html + "</article>"
 }
 
-fn whole(day: &Day, places: &Places) -> String {
+fn whole(day: &DayReport, places: &Places) -> String {
     let mut html = String::new();
     for (heading, statements) in shown::whole(day) {
         if !statements.is_empty() {
@@ -170,7 +170,7 @@ fn whole(day: &Day, places: &Places) -> String {
 }
 
 /// The turns that are cited, folded.
-fn turns(day: &Day, places: &Places, zone: &TimeZone) -> String {
+fn turns(day: &DayReport, places: &Places, zone: &TimeZone) -> String {
     let mut html =
         "<section class=\"project\"><h2>Turns</h2><p class=\"faint\">What the citations name, line by line.</p>"
             .to_owned();
@@ -180,7 +180,7 @@ fn turns(day: &Day, places: &Places, zone: &TimeZone) -> String {
     html + "</section>"
 }
 
-fn turn(excerpt: &Excerpt, places: &Places, zone: &TimeZone) -> String {
+fn turn(excerpt: &TurnExcerpt, places: &Places, zone: &TimeZone) -> String {
     let id = places.turn(&excerpt.citation);
     let time = excerpt.started_at.map(|at| shown::clock(at, zone)).unwrap_or_default();
     let mark = if excerpt.from_digest { " · from its digest" } else { "" };

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use memory::report::writing::{Phase, Piece};
+use memory::report::writing::{ReportPart, WritingPhase};
 
 /// Stands on the first line of every file we put into a workspace for writers: such a file is ours to replace.
 pub(super) const MARKER: &str = "made by boswell for the writer of this day";
@@ -27,7 +27,7 @@ You write one part of a diary page about coding sessions, through the tools of t
 }
 
 /// The prompt for one piece.
-pub(super) fn prompt(piece: &Piece, language: &str) -> String {
+pub(super) fn prompt(piece: &ReportPart, language: &str) -> String {
     let (project, key) = (
         piece.project.as_deref().unwrap_or_default(),
         piece.project_key.as_deref(),
@@ -36,7 +36,7 @@ pub(super) fn prompt(piece: &Piece, language: &str) -> String {
     let mut text = rules(language);
     text += "\n# What to write now\n\n";
     match piece.phase {
-        Phase::Evidence => {
+        WritingPhase::Evidence => {
             let session = piece.session_ref.as_deref().unwrap_or_default();
             _ = write!(
                 text,
@@ -48,7 +48,7 @@ pub(super) fn prompt(piece: &Piece, language: &str) -> String {
                 piece.missing.join(", ")
             );
         }
-        Phase::Project => {
+        WritingPhase::Project => {
             _ = write!(
                 text,
                 "The pieces of work of the project `{project}`.\n\n\
@@ -59,7 +59,7 @@ pub(super) fn prompt(piece: &Piece, language: &str) -> String {
                 piece.missing.join(", ")
             );
         }
-        Phase::Daily => {
+        WritingPhase::Daily => {
             text += "The day as a whole.\n\n\
                  Read all pieces of work with `read_works` to their end, then hand the day in with one call of `write_day`: a headline, what \
                  matters most, where the human had to step in and correct, what was repeated, and what worked well. Every sentence cites turns \

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use memory::report::Day;
+use memory::report::DayReport;
 use serde_json::json;
 
 use super::files::Kept;
@@ -52,7 +52,7 @@ fn unfinished(line: &str) -> CommandError {
 }
 
 /// Runs the user's command with the files. The report stays, whatever becomes of it.
-pub(super) fn run(ui: &mut Ui, words: &[String], days: &[Day], kept: &Kept) -> Result<(), CommandError> {
+pub(super) fn run(ui: &mut Ui, words: &[String], days: &[DayReport], kept: &Kept) -> Result<(), CommandError> {
     let Some((program, arguments)) = words.split_first() else {
         return Err(CommandError::usage("`--publish` names no command"));
     };

@@ -3,8 +3,8 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use memory::diary::WORK;
-use memory::report::{Day, SCHEMA, Statement, Totals};
+use memory::diary::WORK_DIRECTORY;
+use memory::report::{DayReport, REPORT_SCHEMA, Statement, Totals};
 use serde::Serialize;
 
 use super::cited::CitationStyle;
@@ -24,12 +24,12 @@ pub(super) struct Range<'d> {
     until: &'d str,
     timezone: &'d str,
     totals: Totals,
-    days: Vec<&'d Day>,
+    days: Vec<&'d DayReport>,
 }
 
 impl<'d> Range<'d> {
-    pub(super) fn new(days: impl IntoIterator<Item = &'d Day>) -> Self {
-        let days: Vec<&Day> = days.into_iter().collect();
+    pub(super) fn new(days: impl IntoIterator<Item = &'d DayReport>) -> Self {
+        let days: Vec<&DayReport> = days.into_iter().collect();
         let mut totals = Totals::default();
         for day in &days {
             add(&mut totals, &day.totals);
@@ -43,7 +43,7 @@ impl<'d> Range<'d> {
         projects.dedup();
         totals.projects = projects.len() as u64;
         Self {
-            schema: SCHEMA,
+            schema: REPORT_SCHEMA,
             since: days.first().map_or("", |day| &day.date),
             until: days.last().map_or("", |day| &day.date),
             timezone: days.first().map_or("", |day| &day.timezone),
@@ -78,7 +78,7 @@ fn add(to: &mut Totals, day: &Totals) {
 }
 
 /// What a day leaves open.
-fn open(day: &Day) -> Vec<Statement> {
+fn open(day: &DayReport) -> Vec<Statement> {
     let works = day.projects.iter().flat_map(|project| &project.works);
     works
         .flat_map(|work| work.open.iter().cloned())
@@ -119,7 +119,7 @@ pub(super) fn page(range: &Range<'_>) -> String {
     let title = range.title();
     let mut body = format!("<h1>{}</h1>{}", escape(&title), page::cards(&range.totals));
     for day in &range.days {
-        let page = format!("../{WORK}/{}/report.html", escape(&day.date));
+        let page = format!("../{WORK_DIRECTORY}/{}/report.html", escape(&day.date));
         _ = write!(
             body,
             "<section class=\"project\"><h2><a href=\"{page}\">{}</a></h2><p class=\"faint\">{}</p>",

@@ -3,7 +3,7 @@
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
-use memory::report::{Day, Totals, Work};
+use memory::report::{DayReport, PieceOfWork, Totals};
 use transcript::Agent;
 
 use crate::render::text::plural;
@@ -85,7 +85,7 @@ pub(super) fn numbers(totals: &Totals, with_projects: bool) -> String {
 }
 
 /// When, by whom, how long and for how much.
-pub(super) fn effort(work: &Work, zone: &TimeZone) -> String {
+pub(super) fn effort(work: &PieceOfWork, zone: &TimeZone) -> String {
     let agents: Vec<&str> = work.agents.iter().map(|word| agent(word)).collect();
     let time = match (work.started_at, work.ended_at) {
         (Some(start), Some(end)) => {
@@ -111,7 +111,7 @@ pub(super) fn effort(work: &Work, zone: &TimeZone) -> String {
 }
 
 /// The lists of a piece of work, with their headings.
-pub(super) fn lists(work: &Work) -> [(&'static str, &[memory::report::Statement]); 5] {
+pub(super) fn lists(work: &PieceOfWork) -> [(&'static str, &[memory::report::Statement]); 5] {
     [
         ("Asked", &work.asked),
         ("Done", &work.done),
@@ -122,7 +122,7 @@ pub(super) fn lists(work: &Work) -> [(&'static str, &[memory::report::Statement]
 }
 
 /// What the day shows as a whole, with its headings.
-pub(super) fn whole(day: &Day) -> [(&'static str, &[memory::report::Statement]); 3] {
+pub(super) fn whole(day: &DayReport) -> [(&'static str, &[memory::report::Statement]); 3] {
     [
         ("Interventions", &day.whole.corrected),
         ("What was repeated", &day.whole.repeated),

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
-use memory::report::{Day, Span};
+use memory::report::{DayReport, TimelineSpan};
 
 use super::escape::{Places, escape};
 use super::shown;
@@ -20,7 +20,7 @@ const BAR_MIN: f64 = 3.0;
 const ROWS_MAX: usize = 12;
 
 /// The picture; none for a day on which nobody was at work.
-pub(super) fn draw(day: &Day, places: &Places) -> Option<String> {
+pub(super) fn draw(day: &DayReport, places: &Places) -> Option<String> {
     let zone = shown::zone(&day.timezone);
     let start: Timestamp = day.report_window_utc.start.parse().ok()?;
     let end: Timestamp = day.report_window_utc.end.parse().ok()?;
@@ -89,7 +89,7 @@ fn hours(svg: &mut String, scale: &Scale, zone: &TimeZone, bottom: f64) {
     }
 }
 
-fn bar(span: &Span, scale: &Scale, zone: &TimeZone, y: f64, places: &Places) -> String {
+fn bar(span: &TimelineSpan, scale: &Scale, zone: &TimeZone, y: f64, places: &Places) -> String {
     let (from, to) = (scale.x(span.started_at), scale.x(span.ended_at));
     let width = (to - from).max(BAR_MIN);
     let from = from.min(WIDTH - width);
@@ -123,7 +123,7 @@ fn short(name: &str) -> String {
     }
 }
 
-fn legend(day: &Day) -> String {
+fn legend(day: &DayReport) -> String {
     let mut agents: Vec<&str> = day.spans.iter().map(|span| span.agent.as_str()).collect();
     agents.sort_unstable();
     agents.dedup();

@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use memory::mask::Masker;
-use memory::report::writing::{Phase, Piece, Progress, progress};
+use memory::report::writing::{ReportPart, WritingPhase, WritingProgress, read_progress};
 
 use super::process::{self, Ended, Ran, Stop};
 use super::writer::{Server, Writer};
@@ -21,7 +21,7 @@ use crate::ui::Ui;
 const TOLD_MAX: usize = 5;
 
 /// A day with a writer at it.
-pub(super) struct Desk<'d> {
+pub(super) struct DayWriter<'d> {
     pub(super) context: &'d Context,
     pub(super) writer: &'d Writer,
     pub(super) masker: &'d Masker,
@@ -29,13 +29,13 @@ pub(super) struct Desk<'d> {
     pub(super) workspace: &'d Path,
 }
 
-impl Desk<'_> {
+impl DayWriter<'_> {
     /// Writes what is missing of some phases.
-    pub(super) fn write(&self, ui: &mut Ui, phases: &[Phase]) -> Result<Progress, CommandError> {
-        let mut so_far = self.progress()?;
+    pub(super) fn write(&self, ui: &mut Ui, phases: &[WritingPhase]) -> Result<WritingProgress, CommandError> {
+        let mut so_far = self.read_progress()?;
         let mut stop = None;
         for phase in phases {
-            let before = Phase::ALL.iter().filter(|other| *other < phase);
+            let before = WritingPhase::ALL.iter().filter(|other| *other < phase);
             for other in before {
                 let count = so_far.count(*other);
                 if count.done < count.all {
@@ -48,19 +48,19 @@ impl Desk<'_> {
                     return Err(CommandError::user("writing-order", message).with_hint(hint));
                 }
             }
-            let is_open = |piece: &Piece| piece.phase == *phase && !piece.missing.is_empty();
-            let open: Vec<Piece> = so_far.pieces.iter().filter(|piece| is_open(piece)).cloned().collect();
+            let is_open = |piece: &ReportPart| piece.phase == *phase && !piece.missing.is_empty();
+            let open: Vec<ReportPart> = so_far.pieces.iter().filter(|piece| is_open(piece)).cloned().collect();
             if !open.is_empty() {
                 self.begin(ui)?;
                 self.pieces(ui, &listening(&mut stop)?, open)?;
-                so_far = self.progress()?;
+                so_far = self.read_progress()?;
             }
         }
         Ok(so_far)
     }
 
-    fn progress(&self) -> Result<Progress, CommandError> {
-        progress(self.workspace).map_err(damaged)
+    fn read_progress(&self) -> Result<WritingProgress, CommandError> {
+        read_progress(self.workspace).map_err(damaged)
     }
 
     /// Says once what leaves the machine, and puts the standing orders where the writer looks for them.
@@ -106,7 +106,7 @@ impl Desk<'_> {
     }
 
     /// Asks for some pieces of one phase, several at once. Where one of them fails, no further one is begun.
-    fn pieces(&self, ui: &mut Ui, stop: &Stop, open: Vec<Piece>) -> Result<(), CommandError> {
+    fn pieces(&self, ui: &mut Ui, stop: &Stop, open: Vec<ReportPart>) -> Result<(), CommandError> {
         let jobs = open.len().min(self.context.config.report.jobs);
         let waiting = Mutex::new(open.into_iter());
         let failed: Mutex<Option<CommandError>> = Mutex::new(None);
@@ -138,7 +138,7 @@ impl Desk<'_> {
     }
 
     /// Asks for one piece until it is written.
-    fn piece(&self, tell: &Sender<String>, stop: &Stop, mut piece: Piece) -> Result<(), CommandError> {
+    fn piece(&self, tell: &Sender<String>, stop: &Stop, mut piece: ReportPart) -> Result<(), CommandError> {
         let settings = &self.context.config.report;
         let (name, title) = (self.writer.name(), piece.title());
         _ = tell.send(format!("{name} writes {title}"));
@@ -156,7 +156,7 @@ impl Desk<'_> {
                 return Err(CommandError::user("stopped", "stopped while a writer was at work")
                     .with_hint("what is written stays; the same command goes on from there"));
             }
-            let so_far = self.progress()?;
+            let so_far = self.read_progress()?;
             let now = so_far.pieces.iter().find(|other| other.is_same(&piece));
             let missing = now.map(|now| now.missing.clone()).unwrap_or_default();
             if missing.is_empty() {
@@ -175,7 +175,7 @@ impl Desk<'_> {
         }
     }
 
-    fn no_progress(&self, name: &str, piece: &Piece, runs: u32, ran: &Ran) -> CommandError {
+    fn no_progress(&self, name: &str, piece: &ReportPart, runs: u32, ran: &Ran) -> CommandError {
         let mut missing = piece
             .missing
             .iter()

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use transcript::Agent;
 
-use super::audit::{FromMemory, Manifest, Masked, Notes, Renamed, SessionEntry, Skipped};
+use super::audit::{AuditNotes, Manifest, MaskedCopy, RenamedFile, RestoredSession, SessionEntry, SkippedSource};
 use super::children::{ChildLog, ChildLogs};
 use super::collect::{CollectedLogs, FORGOTTEN, PickedSession};
 use super::copy::{Copied, Copies, copy};
@@ -19,7 +19,7 @@ use super::recalled::{ForgottenSessions, RecalledLog, recall_child};
 use super::text::LogText;
 use super::window::format_time;
 use super::write::pending_path;
-use super::{Ask, searched_directories, source_name};
+use super::{PrepareRequest, searched_directories, source_name};
 use crate::store::Store;
 use crate::threads::on_threads;
 
@@ -45,7 +45,7 @@ pub(super) struct WorkspaceTree {
     pub(super) sessions: usize,
     pub(super) turns: usize,
     pub(super) subagents: usize,
-    pub(super) notes: Notes,
+    pub(super) notes: AuditNotes,
 }
 
 /// A session with its paths in the workspace.
@@ -59,10 +59,10 @@ struct PlacedSession {
 
 /// Arranges the collected sessions into the tree of a workspace.
 pub(super) fn assemble(
-    ask: &Ask<'_>,
+    request: &PrepareRequest<'_>,
     collected: CollectedLogs,
     lookup: &ChildLookup<'_>,
-    notes: Notes,
+    notes: AuditNotes,
 ) -> WorkspaceTree {
     let mut tree = WorkspaceTree {
         notes,
@@ -85,7 +85,7 @@ pub(super) fn assemble(
         )
     };
     picked.sort_by_cached_key(order);
-    let named = copy_children(ask, lookup, &picked);
+    let named = copy_children(request, lookup, &picked);
     let mut placed: Vec<PlacedSession> = picked
         .into_iter()
         .zip(named)
@@ -94,13 +94,13 @@ pub(super) fn assemble(
     let attached = std::mem::take(&mut assembler.attached);
     for orphan in collected.children.iter().filter(|path| !attached.contains(*path)) {
         let reason = "is a subagent's log, and no turn of the day names it".to_owned();
-        tree.notes.skipped.push(Skipped::at(orphan, reason));
+        tree.notes.skipped.push(SkippedSource::at(orphan, reason));
     }
     placed.sort_by(|a, b| sort_key(a).cmp(&sort_key(b)));
     write_projects(&placed, &mut tree);
     tree.notes.skipped.sort();
     tree.notes.skipped.dedup();
-    write_day_files(ask, &placed, &mut tree);
+    write_day_files(request, &placed, &mut tree);
     tree
 }
 
@@ -111,7 +111,11 @@ struct NamedChild {
 }
 
 /// Finds and copies the children that the turns of each session name.
-fn copy_children(ask: &Ask<'_>, lookup: &ChildLookup<'_>, picked: &[PickedSession]) -> Vec<Vec<NamedChild>> {
+fn copy_children(
+    request: &PrepareRequest<'_>,
+    lookup: &ChildLookup<'_>,
+    picked: &[PickedSession],
+) -> Vec<Vec<NamedChild>> {
     let named = |session: &PickedSession, link: &ChildLink| {
         let turns = &session.scan.turns;
         turns.iter().any(|turn| link.touches(turn.start_line, turn.end_line))
@@ -122,14 +126,14 @@ fn copy_children(ask: &Ask<'_>, lookup: &ChildLookup<'_>, picked: &[PickedSessio
         .filter(|(at, link)| named(&picked[*at], link))
         .collect();
     let (children, forgotten, copies) = (&lookup.children, lookup.forgotten, lookup.copies);
-    let copied = on_threads(ask.threads, wanted.len(), |number, buffer| {
+    let copied = on_threads(request.threads, wanted.len(), |number, buffer| {
         let (at, link) = wanted[number];
         if forgotten.has(link.agent, &link.native_id(&picked[at].id)) {
             return None;
         }
         let child = children.find(link.agent, &link.id, &picked[at].id)?;
         let to = pending_path(copies, "child-", number);
-        let copied = LogText::open(&child.path, buffer).and_then(|text| copy(&text, ask.copies, &to));
+        let copied = LogText::open(&child.path, buffer).and_then(|text| copy(&text, request.copies, &to));
         Some((child, copied))
     });
     let mut all: Vec<Vec<NamedChild>> = picked.iter().map(|_| Vec::new()).collect();
@@ -193,7 +197,7 @@ impl Assembler<'_, '_> {
         if picked.is_from_memory {
             let recalled = self.lookup.recalled.iter().find(|log| log.place == picked.place);
             let session_uid = recalled.map_or_else(String::new, |log| log.session_uid.clone());
-            self.tree.notes.from_memory.push(FromMemory {
+            self.tree.notes.from_memory.push(RestoredSession {
                 session_uid,
                 workspace_path: format!("{base}/{session_path}"),
             });
@@ -218,7 +222,7 @@ impl Assembler<'_, '_> {
         let mut children = Vec::new();
         for NamedChild { mut link, found } in named {
             if self.lookup.forgotten.has(link.agent, &link.native_id(&picked.id)) {
-                self.tree.notes.skipped.push(Skipped {
+                self.tree.notes.skipped.push(SkippedSource {
                     what: format!("{} {}", source_name(link.agent), link.id),
                     reason: FORGOTTEN.to_owned(),
                 });
@@ -242,7 +246,7 @@ impl Assembler<'_, '_> {
             Ok(copied) => copied,
             Err(error) => {
                 let reason = format!("cannot be read: {error}");
-                self.tree.notes.skipped.push(Skipped::at(&child.path, reason));
+                self.tree.notes.skipped.push(SkippedSource::at(&child.path, reason));
                 return None;
             }
         };
@@ -269,7 +273,7 @@ impl Assembler<'_, '_> {
             .store
             .and_then(|store| recall_child(store, parent, link, &self.next_copy()));
         let Some(child) = recalled else {
-            self.tree.notes.skipped.push(Skipped {
+            self.tree.notes.skipped.push(SkippedSource {
                 what: format!("{} {}", source_name(link.agent), link.id),
                 reason: format!("is a subagent of {}, and its log is missing", parent.id),
             });
@@ -284,7 +288,7 @@ impl Assembler<'_, '_> {
             Ok(copied) => self.add_move(&path, &copied),
             Err(_) => return None,
         }
-        self.tree.notes.from_memory.push(FromMemory {
+        self.tree.notes.from_memory.push(RestoredSession {
             session_uid: child.session_uid,
             workspace_path: path,
         });
@@ -302,7 +306,7 @@ impl Assembler<'_, '_> {
         let names = self.names.entry(directory.to_owned()).or_default();
         let name = names.assign(wanted, &place.to_string_lossy()).as_str().to_owned();
         if name != wanted {
-            self.tree.notes.renamed.push(Renamed {
+            self.tree.notes.renamed.push(RenamedFile {
                 source_path: place.to_string_lossy().into_owned(),
                 workspace_path: format!("{directory}/{name}"),
             });
@@ -313,7 +317,7 @@ impl Assembler<'_, '_> {
     fn add_move(&mut self, path: &str, copied: &Copied) {
         self.tree.moves.insert(path.into(), copied.path.clone());
         if copied.secrets > 0 || copied.lines_left_out > 0 {
-            self.tree.notes.masked.push(Masked {
+            self.tree.notes.masked.push(MaskedCopy {
                 workspace_path: path.to_owned(),
                 secrets: copied.secrets,
                 lines_left_out: copied.lines_left_out,
@@ -383,22 +387,22 @@ fn index_row(number: usize, session: &PlacedSession) -> IndexRow {
 }
 
 /// Adds the files that describe the whole day.
-fn write_day_files(ask: &Ask<'_>, placed: &[PlacedSession], tree: &mut WorkspaceTree) {
-    let prepared_at = format_time(ask.now, ask.zone.to_offset(ask.now));
+fn write_day_files(request: &PrepareRequest<'_>, placed: &[PlacedSession], tree: &mut WorkspaceTree) {
+    let prepared_at = format_time(request.now, request.zone.to_offset(request.now));
     tree.files.insert(
         "metadata.json".into(),
-        to_json_file(&Metadata::new(ask.window, &prepared_at)),
+        to_json_file(&Metadata::new(request.window, &prepared_at)),
     );
     let mut entries: Vec<SessionEntry<'_>> = placed
         .iter()
         .map(|session| SessionEntry::new(&session.picked, &session.session_path))
         .collect();
     entries.sort_by(|a, b| a.order().cmp(&b.order()));
-    let copies = match ask.copies {
+    let copies = match request.copies {
         Copies::Masked(_) => "masked",
         Copies::Verbatim => "verbatim",
     };
-    let specs = searched_directories(ask);
-    let manifest = Manifest::new(ask.window, &prepared_at, &specs, entries, copies, &tree.notes);
+    let specs = searched_directories(request);
+    let manifest = Manifest::new(request.window, &prepared_at, &specs, entries, copies, &tree.notes);
     tree.audit = to_json_file(&manifest);
 }

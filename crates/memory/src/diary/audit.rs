@@ -8,18 +8,18 @@ use serde::Serialize;
 use transcript::Agent;
 
 use super::collect::PickedSession;
-use super::window::{Window, format_utc};
+use super::window::{DayWindow, format_utc};
 use super::{SCHEMA_VERSION, source_name};
 
 /// Something that was left out of the workspace, with the reason.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize)]
-pub struct Skipped {
+pub struct SkippedSource {
     /// The path of a file, or the uid of a session.
     pub what: String,
     pub reason: String,
 }
 
-impl Skipped {
+impl SkippedSource {
     pub(super) fn at(path: &Path, reason: String) -> Self {
         Self {
             what: path.to_string_lossy().into_owned(),
@@ -30,21 +30,21 @@ impl Skipped {
 
 /// A file whose name in the workspace differs from its original name.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize)]
-pub struct Renamed {
+pub struct RenamedFile {
     pub source_path: String,
     pub workspace_path: String,
 }
 
 /// A session that was restored from the store because the agent deleted its log.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize)]
-pub struct FromMemory {
+pub struct RestoredSession {
     pub session_uid: String,
     pub workspace_path: String,
 }
 
 /// The differences between a copy and its log.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize)]
-pub struct Masked {
+pub struct MaskedCopy {
     pub workspace_path: String,
     pub secrets: u64,
     pub lines_left_out: u64,
@@ -52,16 +52,16 @@ pub struct Masked {
 
 /// The notes of the audit that are not about a single session.
 #[derive(Debug, Clone, Default, PartialEq, Eq, JsonSchema, Serialize)]
-pub struct Notes {
-    pub renamed: Vec<Renamed>,
-    pub masked: Vec<Masked>,
-    pub from_memory: Vec<FromMemory>,
+pub struct AuditNotes {
+    pub renamed: Vec<RenamedFile>,
+    pub masked: Vec<MaskedCopy>,
+    pub from_memory: Vec<RestoredSession>,
     /// Sessions of the day whose raw text was evicted and whose logs were deleted.
     pub evicted: Vec<String>,
     /// Sessions of the day whose raw text was evicted and that were read from their logs again.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub from_source: Vec<String>,
-    pub skipped: Vec<Skipped>,
+    pub skipped: Vec<SkippedSource>,
 }
 
 /// A directory that was searched for logs.
@@ -95,17 +95,17 @@ pub(super) struct Manifest<'a> {
     sessions: Vec<SessionEntry<'a>>,
     copies: &'static str,
     #[serde(flatten)]
-    notes: &'a Notes,
+    notes: &'a AuditNotes,
 }
 
 impl<'a> Manifest<'a> {
     pub(super) fn new(
-        window: &'a Window,
+        window: &'a DayWindow,
         prepared_at: &'a str,
         source_specs: &'a [SourceSpec],
         sessions: Vec<SessionEntry<'a>>,
         copies: &'static str,
-        notes: &'a Notes,
+        notes: &'a AuditNotes,
     ) -> Self {
         Self {
             schema_version: SCHEMA_VERSION,

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use jiff::{SignedDuration, Timestamp};
 use transcript::{Agent, PartKind, SessionUid, grok_project};
 
-use super::audit::Skipped;
+use super::audit::SkippedSource;
 use super::children::file_stem;
 use super::copy::{Copied, Copies, copy};
 use super::recalled::{ForgottenSessions, StoredCompanion};
@@ -18,7 +18,7 @@ use super::scan::{DayMatcher, LogScan, scan};
 use super::text::LogText;
 use super::traces::native_id;
 use super::write::pending_path;
-use super::{Ask, source_name};
+use super::{PrepareRequest, source_name};
 use crate::files;
 use crate::sources::{self, Log};
 use crate::threads::on_threads;
@@ -49,7 +49,7 @@ pub(super) struct PickedSession {
 #[derive(Debug, Default)]
 pub(super) struct CollectedLogs {
     pub(super) picked: Vec<PickedSession>,
-    pub(super) skipped: Vec<Skipped>,
+    pub(super) skipped: Vec<SkippedSource>,
     /// Subagents' logs with lines of the day. Each is either copied with its parent or noted as skipped.
     pub(super) children: Vec<PathBuf>,
 }
@@ -86,15 +86,15 @@ pub(super) fn may_contain(log: &Log, start: Timestamp) -> bool {
 
 /// Examines all candidates. `copies` must be an empty directory.
 pub(super) fn collect(
-    ask: &Ask<'_>,
+    request: &PrepareRequest<'_>,
     candidates: &[CandidateLog<'_>],
     forgotten: &ForgottenSessions,
     copies: &Path,
 ) -> CollectedLogs {
-    let day = DayMatcher::new(ask.window);
-    let outcomes = on_threads(ask.threads, candidates.len(), |number, buffer| {
+    let day = DayMatcher::new(request.window);
+    let outcomes = on_threads(request.threads, candidates.len(), |number, buffer| {
         let to = pending_path(copies, "", number);
-        examine_log(ask, &day, forgotten, &candidates[number], buffer, &to)
+        examine_log(request, &day, forgotten, &candidates[number], buffer, &to)
     });
     let mut collected = CollectedLogs::default();
     for (candidate, outcome) in candidates.iter().zip(outcomes) {
@@ -124,11 +124,13 @@ impl CandidateOutcome {
                 let untimed = untimed_reason(&picked.scan);
                 collected
                     .skipped
-                    .extend(untimed.map(|reason| Skipped::at(candidate.place, reason)));
+                    .extend(untimed.map(|reason| SkippedSource::at(candidate.place, reason)));
                 collected.picked.push(*picked);
             }
             Self::Skipped(reasons) => {
-                let skipped = reasons.into_iter().map(|reason| Skipped::at(candidate.place, reason));
+                let skipped = reasons
+                    .into_iter()
+                    .map(|reason| SkippedSource::at(candidate.place, reason));
                 collected.skipped.extend(skipped);
             }
         }
@@ -137,7 +139,7 @@ impl CandidateOutcome {
 
 /// Reads one candidate and decides whether it belongs to the day.
 fn examine_log(
-    ask: &Ask<'_>,
+    request: &PrepareRequest<'_>,
     day: &DayMatcher<'_>,
     forgotten: &ForgottenSessions,
     candidate: &CandidateLog<'_>,
@@ -175,7 +177,9 @@ fn examine_log(
         };
     }
     if scan.turns.is_empty() {
-        let was_modified = candidate.modified.is_some_and(|modified| ask.window.contains(modified));
+        let was_modified = candidate
+            .modified
+            .is_some_and(|modified| request.window.contains(modified));
         return match missing_turn_reasons(&scan, was_modified) {
             reasons if reasons.is_empty() => CandidateOutcome::OtherDay,
             reasons => CandidateOutcome::Skipped(reasons),
@@ -184,12 +188,12 @@ fn examine_log(
     if is_forgotten {
         return CandidateOutcome::forgotten();
     }
-    copy_session(ask, candidate, scan, &text, to).unwrap_or_else(unread)
+    copy_session(request, candidate, scan, &text, to).unwrap_or_else(unread)
 }
 
 /// Copies a session into the day, unless it must be left out.
 fn copy_session(
-    ask: &Ask<'_>,
+    request: &PrepareRequest<'_>,
     candidate: &CandidateLog<'_>,
     scan: LogScan,
     text: &LogText<'_>,
@@ -197,21 +201,21 @@ fn copy_session(
 ) -> std::io::Result<CandidateOutcome> {
     let (agent, place) = (candidate.agent, candidate.place);
     let id = session_id(agent, place, &scan);
-    let project = session_project(ask, candidate, &id, &scan);
-    if project.is_inside(ask.reports_root) {
+    let project = session_project(request, candidate, &id, &scan);
+    if project.is_inside(request.reports_root) {
         return Ok(CandidateOutcome::Skipped(vec![
             "works inside the reports directory".to_owned(),
         ]));
     }
-    if (ask.is_ignored)(candidate.path) {
+    if (request.is_ignored)(candidate.path) {
         return Ok(CandidateOutcome::Skipped(vec![
             "is excluded by the settings".to_owned(),
         ]));
     }
-    let copied = copy(text, ask.copies, to)?;
+    let copied = copy(text, request.copies, to)?;
     let companions = match agent {
-        Agent::Grok if candidate.is_from_memory => copy_stored_companions(candidate.companions, ask.copies, to),
-        Agent::Grok => copy_companions(place, ask.copies, to),
+        Agent::Grok if candidate.is_from_memory => copy_stored_companions(candidate.companions, request.copies, to),
+        Agent::Grok => copy_companions(place, request.copies, to),
         Agent::Claude | Agent::Codex => Vec::new(),
     };
     Ok(CandidateOutcome::PickedSession(Box::new(PickedSession {
@@ -260,7 +264,7 @@ fn session_id(agent: Agent, place: &Path, scan: &LogScan) -> String {
     }
 }
 
-fn session_project(ask: &Ask<'_>, candidate: &CandidateLog<'_>, id: &str, scan: &LogScan) -> Project {
+fn session_project(request: &PrepareRequest<'_>, candidate: &CandidateLog<'_>, id: &str, scan: &LogScan) -> Project {
     let agent = candidate.agent;
     let known_root = match agent {
         Agent::Claude | Agent::Codex => scan.cwd.clone(),
@@ -270,17 +274,18 @@ fn session_project(ask: &Ask<'_>, candidate: &CandidateLog<'_>, id: &str, scan: 
         }
     };
     let fallback = || {
-        ask.fallback_roots
+        request
+            .fallback_roots
             .get(&agent)
             .map(|root| root.to_string_lossy().into_owned())
     };
     // The name of a directory can contain a secret, and it becomes the name of the project.
-    let masked = |root: String| match ask.copies {
+    let masked = |root: String| match request.copies {
         Copies::Masked(masker) => masker.mask_str(&root, &mut Vec::new()).into_owned(),
         Copies::Verbatim => root,
     };
     match known_root.or_else(fallback).map(masked) {
-        Some(root) => Project::from_root(&root, ask.home),
+        Some(root) => Project::from_root(&root, request.home),
         None => Project::unknown(source_name(agent), id),
     }
 }
@@ -343,7 +348,7 @@ fn copy_companion(name: &str, path: &Path, copies: Copies<'_>, to: &Path) -> Opt
 pub(super) fn drop_copies(
     picked: Vec<PickedSession>,
     roots: &[PathBuf],
-    skipped: &mut Vec<Skipped>,
+    skipped: &mut Vec<SkippedSource>,
 ) -> Vec<PickedSession> {
     let root_of = |place: &Path| roots.iter().position(|root| place.starts_with(root));
     let mut kept: Vec<PickedSession> = Vec::new();
@@ -364,7 +369,10 @@ pub(super) fn drop_copies(
             true => (Some(session), std::mem::take(&mut kept[at].place)),
             false => (None, session.place),
         };
-        skipped.push(Skipped::at(&shorter, "is a shorter copy of another log".to_owned()));
+        skipped.push(SkippedSource::at(
+            &shorter,
+            "is a shorter copy of another log".to_owned(),
+        ));
         if let Some(longer) = longer {
             kept[at] = longer;
         }

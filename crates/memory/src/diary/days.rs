@@ -8,13 +8,13 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
-use super::WORK;
+use super::WORK_DIRECTORY;
 use super::roots::Project;
 use crate::store::{Store, StoreError};
 
 /// One local day.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Day {
+pub struct DiaryDay {
     pub date: Date,
     pub sessions: usize,
     pub turns: usize,
@@ -26,7 +26,12 @@ pub struct Day {
 }
 
 /// Returns all days that have a session or a workspace, newest first.
-pub fn days(store: Option<&Store>, zone: &TimeZone, reports_root: &Path, home: &Path) -> Result<Vec<Day>, StoreError> {
+pub fn list_days(
+    store: Option<&Store>,
+    zone: &TimeZone,
+    reports_root: &Path,
+    home: &Path,
+) -> Result<Vec<DiaryDay>, StoreError> {
     let mut days: BTreeMap<Date, DayTotals> = BTreeMap::new();
     if let Some(store) = store {
         let reads = store.reads();
@@ -61,8 +66,8 @@ pub fn days(store: Option<&Store>, zone: &TimeZone, reports_root: &Path, home: &
         let mut projects: Vec<String> = day.roots.iter().map(label).collect();
         projects.sort();
         projects.dedup();
-        let workspace = reports_root.join(WORK).join(date.to_string());
-        Day {
+        let workspace = reports_root.join(WORK_DIRECTORY).join(date.to_string());
+        DiaryDay {
             date,
             sessions: day.sessions.len(),
             turns: day.turns,
@@ -85,7 +90,10 @@ struct DayTotals {
 
 /// Returns the days that have a workspace.
 fn prepared_dates(reports_root: &Path) -> Vec<Date> {
-    let entries = fs::read_dir(reports_root.join(WORK)).into_iter().flatten().flatten();
+    let entries = fs::read_dir(reports_root.join(WORK_DIRECTORY))
+        .into_iter()
+        .flatten()
+        .flatten();
     entries
         .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
         .collect()

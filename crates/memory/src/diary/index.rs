@@ -10,7 +10,7 @@ use serde_json::ser::{Formatter, PrettyFormatter, Serializer};
 
 use super::SCHEMA_VERSION;
 use super::roots::Project;
-use super::window::Window;
+use super::window::DayWindow;
 
 /// `metadata.json`.
 #[derive(Debug, Serialize)]
@@ -31,7 +31,7 @@ struct WindowBounds {
 }
 
 impl<'a> Metadata<'a> {
-    pub(super) fn new(window: &'a Window, prepared_at: &'a str) -> Self {
+    pub(super) fn new(window: &'a DayWindow, prepared_at: &'a str) -> Self {
         let bounds = |(start, end)| WindowBounds { start, end };
         Self {
             schema_version: SCHEMA_VERSION,

@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use transcript::{Agent, PartKind, SessionUid};
 
-use super::Ask;
-use super::audit::{Notes, Skipped};
+use super::PrepareRequest;
+use super::audit::{AuditNotes, SkippedSource};
 use super::collect::PickedSession;
 use super::copy::private_file;
 use super::links::ChildLink;
@@ -68,9 +68,15 @@ impl ForgottenSessions {
 }
 
 /// Returns the sessions of the day whose logs only the store still has, and notes those that were evicted.
-pub(super) fn recall(store: &Store, ask: &Ask<'_>, logs: &[Log], copies: &Path, notes: &mut Notes) -> Vec<RecalledLog> {
+pub(super) fn recall(
+    store: &Store,
+    request: &PrepareRequest<'_>,
+    logs: &[Log],
+    copies: &Path,
+    notes: &mut AuditNotes,
+) -> Vec<RecalledLog> {
     let mut failed = |what: &str, error: &StoreError| {
-        notes.skipped.push(Skipped {
+        notes.skipped.push(SkippedSource {
             what: what.to_owned(),
             reason: format!("cannot be restored from the memory: {error}"),
         });
@@ -89,7 +95,7 @@ pub(super) fn recall(store: &Store, ask: &Ask<'_>, logs: &[Log], copies: &Path, 
     let mut recalled = Vec::new();
     for session in listed
         .iter()
-        .filter(|session| !session.is_subagent && may_contain(session, ask))
+        .filter(|session| !session.is_subagent && may_contain(session, request))
     {
         let uid = &session.session_uid;
         let read = kept::agent_of(uid).and_then(|agent| Ok((agent, PathBuf::from(store.reads().log_path(uid)?))));
@@ -124,7 +130,7 @@ pub(super) fn recall(store: &Store, ask: &Ask<'_>, logs: &[Log], copies: &Path, 
             Status::PromptsOnly => {}
         }
     }
-    note_prompts_only(store, ask, &listed, notes);
+    note_prompts_only(store, request, &listed, notes);
     notes.evicted.sort();
     recalled
 }
@@ -202,13 +208,13 @@ fn write_part(store: &Store, uid: &str, part: &str, to: &Path) -> Result<(), Sto
 }
 
 /// Notes the sessions of which only prompts are left, because they have no lines to cite.
-fn note_prompts_only(store: &Store, ask: &Ask<'_>, listed: &[Listed], notes: &mut Notes) {
+fn note_prompts_only(store: &Store, request: &PrepareRequest<'_>, listed: &[Listed], notes: &mut AuditNotes) {
     for session in listed.iter().filter(|session| session.status == Status::PromptsOnly) {
         let prompts = store.reads().prompts_of(&session.session_uid).unwrap_or_default();
-        let is_on_day = |at: &Option<i64>| at.and_then(timestamp).is_some_and(|at| ask.window.contains(at));
+        let is_on_day = |at: &Option<i64>| at.and_then(timestamp).is_some_and(|at| request.window.contains(at));
         let count = prompts.iter().filter(|(at, _)| is_on_day(at)).count();
         if count > 0 {
-            notes.skipped.push(Skipped {
+            notes.skipped.push(SkippedSource {
                 what: session.session_uid.clone(),
                 reason: format!(
                     "only {count} prompt(s) of the day are left because its log was deleted before a sweep"
@@ -219,11 +225,11 @@ fn note_prompts_only(store: &Store, ask: &Ask<'_>, listed: &[Listed], notes: &mu
 }
 
 /// Returns `true` if a session overlaps the day.
-fn may_contain(session: &Listed, ask: &Ask<'_>) -> bool {
+fn may_contain(session: &Listed, request: &PrepareRequest<'_>) -> bool {
     let first = session.started_micros.and_then(timestamp);
     let last = session.ended_micros.or(session.last_micros).and_then(timestamp);
     match (first, last) {
-        (Some(first), Some(last)) => first < ask.window.end && last >= ask.window.start,
+        (Some(first), Some(last)) => first < request.window.end && last >= request.window.start,
         _ => false,
     }
 }

@@ -13,7 +13,7 @@ use super::links::{ChildLink, ChildLinks};
 use super::probe::{ThreadHead, probe, probe_parsed};
 use super::recalled::StoredCompanion;
 use super::text::LogText;
-use super::window::Window;
+use super::window::DayWindow;
 use crate::files;
 use crate::sources;
 
@@ -58,7 +58,7 @@ pub(super) struct TurnSpan {
 
 /// Searchers by which a log of the day is recognized without parsing it.
 pub(super) struct DayMatcher<'w> {
-    pub(super) window: &'w Window,
+    pub(super) window: &'w DayWindow,
     dates: Vec<(String, bool)>,
     /// The common prefix of all dates, so that one search finds them all.
     common: memmem::Finder<'static>,
@@ -66,7 +66,7 @@ pub(super) struct DayMatcher<'w> {
 }
 
 impl<'w> DayMatcher<'w> {
-    pub(super) fn new(window: &'w Window) -> Self {
+    pub(super) fn new(window: &'w DayWindow) -> Self {
         let dates = window.dates();
         let (first, last) = (dates.first(), dates.last());
         let ends = first.zip(last).map_or(("", ""), |(first, last)| (&first.0, &last.0));
@@ -285,7 +285,7 @@ impl LogScanner {
         }
     }
 
-    fn finish(mut self, window: &Window) -> LogScan {
+    fn finish(mut self, window: &DayWindow) -> LogScan {
         self.merge_delta();
         let mut scan = self.scan;
         for turn in self.turns.values() {

@@ -14,11 +14,11 @@ use transcript::{Agent, SessionUid, Source};
 use walkdir::WalkDir;
 
 use super::write::{DayDirectory, is_generated};
-use super::{DiaryError, WORK, source_name};
+use super::{DiaryError, WORK_DIRECTORY, source_name};
 
 /// A workspace that contains some of the given sessions.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Trace {
+pub struct WorkspaceTrace {
     pub date: Date,
     pub workspace: PathBuf,
     /// The given sessions that it contains, in order.
@@ -28,13 +28,13 @@ pub struct Trace {
 }
 
 /// Returns the workspaces below a reports root that contain sessions accepted by `is_asked`, ordered by day.
-pub fn traces(reports_root: &Path, is_asked: &dyn Fn(&str) -> bool) -> Vec<Trace> {
+pub fn find_traces(reports_root: &Path, is_asked: &dyn Fn(&str) -> bool) -> Vec<WorkspaceTrace> {
     let mut traces = Vec::new();
     for (date, workspace) in workspaces(reports_root) {
-        let mut session_uids = sessions_in(&workspace);
+        let mut session_uids = workspace_sessions(&workspace);
         session_uids.retain(|uid| is_asked(uid));
         if !session_uids.is_empty() {
-            traces.push(Trace {
+            traces.push(WorkspaceTrace {
                 date,
                 session_uids: session_uids.into_iter().collect(),
                 reports: foreign_files(&workspace),
@@ -47,7 +47,7 @@ pub fn traces(reports_root: &Path, is_asked: &dyn Fn(&str) -> bool) -> Vec<Trace
 
 /// Returns the uids of the sessions and subagents in a workspace. A session may have more than one uid, because its
 /// file name and its records can disagree about the id.
-pub fn sessions_in(workspace: &Path) -> BTreeSet<String> {
+pub fn workspace_sessions(workspace: &Path) -> BTreeSet<String> {
     let mut uids = BTreeSet::new();
     let projects = fs::read_dir(workspace.join("projects"));
     for project in projects.into_iter().flatten().flatten() {
@@ -62,7 +62,7 @@ pub fn sessions_in(workspace: &Path) -> BTreeSet<String> {
 
 /// Removes whole days: workspace, reports and audit. Temporary directories that interrupted runs left behind are
 /// removed with them.
-pub fn take_away(reports_root: &Path, dates: &[Date]) -> Result<(), DiaryError> {
+pub fn remove_days(reports_root: &Path, dates: &[Date]) -> Result<(), DiaryError> {
     for date in dates {
         let directory = DayDirectory::open(reports_root, *date)?;
         directory.remove_day()?;
@@ -108,7 +108,7 @@ pub(super) fn native_id(agent: Agent, place: &str) -> String {
 
 /// Returns all workspaces by day. If a run was interrupted, the directory it renamed is the workspace.
 fn workspaces(reports_root: &Path) -> Vec<(Date, PathBuf)> {
-    let work = reports_root.join(WORK);
+    let work = reports_root.join(WORK_DIRECTORY);
     let mut found = Vec::new();
     for entry in fs::read_dir(&work).into_iter().flatten().flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();

@@ -10,13 +10,13 @@ use thiserror::Error;
 
 /// Whether a day is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Status {
+pub enum DayStatus {
     /// The day is not over yet.
     Partial,
     Final,
 }
 
-impl Status {
+impl DayStatus {
     /// Returns the name used in the workspace.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -37,17 +37,17 @@ pub enum WindowError {
 
 /// One local day, from `start` (inclusive) to `end` (exclusive).
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Window {
+pub struct DayWindow {
     pub date: Date,
     pub zone_name: String,
-    pub status: Status,
+    pub status: DayStatus,
     pub start: Timestamp,
     pub end: Timestamp,
     start_offset: Offset,
     end_offset: Offset,
 }
 
-impl Window {
+impl DayWindow {
     /// Returns the window of `date` in `zone`. Its status depends on `now`.
     pub fn new(date: Date, zone: &TimeZone, zone_name: &str, now: Timestamp) -> Result<Self, WindowError> {
         let today = zone.to_datetime(now).date();
@@ -61,7 +61,11 @@ impl Window {
         Ok(Self {
             date,
             zone_name: zone_name.to_owned(),
-            status: if date == today { Status::Partial } else { Status::Final },
+            status: if date == today {
+                DayStatus::Partial
+            } else {
+                DayStatus::Final
+            },
             start,
             end,
             start_offset,

@@ -16,8 +16,8 @@ use walkdir::WalkDir;
 use super::assemble::WorkspaceTree;
 use super::copy::private_file;
 use super::index::{Metadata, to_json_file};
-use super::window::{Status, Window};
-use super::{Ask, DiaryError, Made, WORK};
+use super::window::{DayStatus, DayWindow};
+use super::{DiaryError, PrepareRequest, PreparedWorkspace, WORK_DIRECTORY};
 
 /// Number of directories for temporary copies. Several are used because threads that create files in the same directory
 /// block each other.
@@ -62,7 +62,7 @@ impl DayDirectory {
         };
         make_private(root).map_err(failed(root))?;
         let root = root.canonicalize().map_err(failed(root))?;
-        for name in [WORK, "private"] {
+        for name in [WORK_DIRECTORY, "private"] {
             let path = root.join(name);
             make_private(&path).map_err(failed(&path))?;
         }
@@ -89,11 +89,11 @@ impl DayDirectory {
     }
 
     pub(super) fn workspace(&self) -> PathBuf {
-        self.root.join(WORK).join(&self.date)
+        self.root.join(WORK_DIRECTORY).join(&self.date)
     }
 
     fn temporary_path(&self, what: &str) -> PathBuf {
-        self.root.join(WORK).join(format!(".{}.{what}", self.date))
+        self.root.join(WORK_DIRECTORY).join(format!(".{}.{what}", self.date))
     }
 
     fn audit(&self) -> PathBuf {
@@ -116,7 +116,7 @@ impl DayDirectory {
     /// Removes what interrupted runs left behind, and restores an old workspace that has no successor. If the lock is
     /// held, this is done for every day, because no other run can be writing below this root.
     fn clean_up(&self, is_locked: bool) -> io::Result<()> {
-        let work = self.root.join(WORK);
+        let work = self.root.join(WORK_DIRECTORY);
         for entry in fs::read_dir(&work)?.flatten() {
             let name = entry.file_name();
             let Some((day, what)) = name.to_str().and_then(|name| name.strip_prefix('.')?.split_once('.')) else {
@@ -137,7 +137,7 @@ impl DayDirectory {
     }
 
     /// Compares the existing workspace with the requested one.
-    pub(super) fn compare_existing(&self, window: &Window) -> Result<ExistingWorkspace, DiaryError> {
+    pub(super) fn compare_existing(&self, window: &DayWindow) -> Result<ExistingWorkspace, DiaryError> {
         let read = |path: &Path| {
             let bytes = fs::read(path).unwrap_or_default();
             serde_json::from_slice::<Value>(&bytes).unwrap_or_default()
@@ -155,7 +155,7 @@ impl DayDirectory {
             .filter(|(name, value)| existing.get(name.as_str()) != Some(value))
             .map(|(name, _)| name.as_str())
             .collect();
-        let was_partial = existing["status"] == Status::Partial.as_str() && window.status == Status::Final;
+        let was_partial = existing["status"] == DayStatus::Partial.as_str() && window.status == DayStatus::Final;
         Ok(match other.as_slice() {
             [] => ExistingWorkspace::Same(prepared_at.parse().ok()),
             ["status"] if was_partial => ExistingWorkspace::Outdated,
@@ -164,7 +164,7 @@ impl DayDirectory {
     }
 
     /// Writes a workspace and moves it into place.
-    pub(super) fn write(&self, _: &Ask<'_>, tree: WorkspaceTree) -> Result<Made, DiaryError> {
+    pub(super) fn write(&self, _: &PrepareRequest<'_>, tree: WorkspaceTree) -> Result<PreparedWorkspace, DiaryError> {
         let failed = |source| DiaryError::Io {
             path: self.workspace(),
             source,
@@ -180,7 +180,7 @@ impl DayDirectory {
         fs::rename(&new, &workspace).map_err(failed)?;
         remove_path(&old).map_err(failed)?;
         remove_path(&self.temporary_path("copies")).map_err(failed)?;
-        Ok(Made {
+        Ok(PreparedWorkspace {
             workspace,
             projects: tree.projects,
             sessions: tree.sessions,
@@ -204,7 +204,7 @@ impl DayDirectory {
             fs::rename(self.workspace(), &aside).map_err(failed)?;
         }
         remove_path(&aside).map_err(failed)?;
-        for entry in fs::read_dir(self.root.join(WORK)).map_err(failed)?.flatten() {
+        for entry in fs::read_dir(self.root.join(WORK_DIRECTORY)).map_err(failed)?.flatten() {
             let name = entry.file_name().to_string_lossy().into_owned();
             if name.starts_with('.') && (name.ends_with(".copies") || name.ends_with(".new")) {
                 remove_path(&entry.path()).map_err(failed)?;

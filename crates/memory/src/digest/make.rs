@@ -13,8 +13,8 @@ use super::{
 use super::{DigestFacts, bound, task};
 use crate::active::{ActiveTime, IDLE_LIMIT_S};
 use crate::excerpt::one_line;
-use crate::heard;
 use crate::outcome::{OutcomeTracker, made_commits, test_passed};
+use crate::reported_facts;
 use crate::signals::{Pauses, SignalDetector, normalize_error};
 use crate::steps::{CallStatus, CallStep, Step, StepJoiner};
 
@@ -276,7 +276,7 @@ impl StepTally<'_> {
         let name = |text: &Option<String>| text.as_deref().map(|text| one_line(text, NAME_CHARS_MAX));
         let findings = &facts.findings;
         let by_log = self.outcome_tracker.judge(findings.last_reply.as_deref());
-        let outcome = heard::judge(by_log, &facts.told, session.ended_at);
+        let outcome = reported_facts::apply_facts(by_log, &facts.told, session.ended_at);
         let time = SessionTime {
             wall_s: wall_clock_s(session.started_at, session.ended_at),
             active_s: self.active.seconds(),
@@ -326,7 +326,7 @@ impl StepTally<'_> {
                 }),
             },
             signals: self.signals.finish(findings, &outcome, &self.pauses),
-            told: heard::newest(&facts.told),
+            told: reported_facts::newest_facts(&facts.told),
             outcome,
             snippets: [self.last_prompt, self.last_reply].into_iter().flatten().collect(),
             left_out: 0,

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use transcript::{Actor, Kind};
 
 use super::facts::{Facts, TurnStep};
-use super::fields::{Citation, Day, Excerpt, ExcerptLine, LineKind, Statement};
+use super::fields::{Citation, DayReport, ExcerptLine, LineKind, Statement, TurnExcerpt};
 use super::paths::shorten_command;
 use super::words::shorten_quote;
 
@@ -20,7 +20,7 @@ const LINES_MAX: usize = 14;
 const MANY_TURNS: usize = 60;
 
 /// Returns all citations of a day.
-pub(super) fn day_citations(day: &Day) -> impl Iterator<Item = &Citation> {
+pub(super) fn day_citations(day: &DayReport) -> impl Iterator<Item = &Citation> {
     let projects = day.projects.iter().flat_map(|project| {
         let works = project.works.iter().flat_map(|work| {
             let lists = [&work.asked, &work.done, &work.came, &work.open, &work.decided];
@@ -34,7 +34,7 @@ pub(super) fn day_citations(day: &Day) -> impl Iterator<Item = &Citation> {
 }
 
 /// Builds the excerpts of all turns that a day cites.
-pub(super) fn build_excerpts(facts: &Facts, day: &Day) -> Vec<Excerpt> {
+pub(super) fn build_excerpts(facts: &Facts, day: &DayReport) -> Vec<TurnExcerpt> {
     let mut cited: BTreeMap<(&str, &str, &str), BTreeSet<u64>> = BTreeMap::new();
     for citation in day_citations(day) {
         let key = (
@@ -59,7 +59,7 @@ pub(super) fn build_excerpts(facts: &Facts, day: &Day) -> Vec<Excerpt> {
     excerpts
 }
 
-fn build_excerpt(facts: &Facts, turn: usize, cited: &BTreeSet<u64>, share: usize) -> Excerpt {
+fn build_excerpt(facts: &Facts, turn: usize, cited: &BTreeSet<u64>, share: usize) -> TurnExcerpt {
     let (own, session) = (&facts.turns[turn], facts.session_of(turn));
     let mut lines = turn_lines(facts, turn, share);
     let answer = own.reply.as_ref().map(|reply| reply.line);
@@ -83,7 +83,7 @@ fn build_excerpt(facts: &Facts, turn: usize, cited: &BTreeSet<u64>, share: usize
         });
         remaining = remaining.saturating_sub(at.min(remaining));
     }
-    Excerpt {
+    TurnExcerpt {
         citation: facts.cite_turn(turn),
         agent: session.agent.as_str().to_owned(),
         session_id: session.id.clone(),

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use transcript::{Agent, SessionEvent};
 
-use super::fields::{Citation, Covered, Unread};
+use super::fields::{Citation, CoveredTurn, UnreadSession};
 use crate::active::ActiveTime;
 use crate::findings::Findings;
 use crate::steps::{CallStep, Step};
@@ -19,7 +19,7 @@ pub(super) struct Facts {
     /// Ordered by session, then by line. Steps and findings refer to a turn by its index here.
     pub(super) turns: Vec<TurnFacts>,
     pub(super) findings: Findings,
-    pub(super) unread: Vec<Unread>,
+    pub(super) unread: Vec<UnreadSession>,
 }
 
 /// A project of the workspace.
@@ -181,8 +181,8 @@ impl Facts {
         self.cite(turn, self.turns[turn].first_line, self.turns[turn].last_line)
     }
 
-    pub(super) fn covered(&self, turns: &[usize]) -> Vec<Covered> {
-        let covered = |turn: &usize| Covered {
+    pub(super) fn covered(&self, turns: &[usize]) -> Vec<CoveredTurn> {
+        let covered = |turn: &usize| CoveredTurn {
             session_ref: self.session_of(*turn).session_ref.clone(),
             turn_ref: self.turns[*turn].turn_ref.clone(),
         };

@@ -11,12 +11,12 @@ use transcript::Outcome;
 use crate::outcome::{Confidence, OutcomeReason};
 
 /// Name and version of the report's JSON schema.
-pub const SCHEMA: &str = "boswell.report/1";
+pub const REPORT_SCHEMA: &str = "boswell.report/1";
 
 /// One written day.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
-pub struct Day {
-    #[schemars(extend("const" = SCHEMA))]
+pub struct DayReport {
+    #[schemars(extend("const" = REPORT_SCHEMA))]
     pub schema: String,
     pub date: String,
     pub timezone: String,
@@ -24,32 +24,32 @@ pub struct Day {
     pub status: String,
     /// When the workspace was prepared, if the day was not over; otherwise null.
     pub as_of: Option<String>,
-    pub report_window_local: Bounds,
-    pub report_window_utc: Bounds,
-    pub written: Written,
+    pub report_window_local: DayBounds,
+    pub report_window_utc: DayBounds,
+    pub written: WriterInfo,
     pub totals: Totals,
     /// The most important statements, most important first.
     pub summary: Vec<Statement>,
     /// Ordered by weight, heaviest first.
-    pub projects: Vec<Project>,
-    pub whole: Whole,
+    pub projects: Vec<ReportProject>,
+    pub whole: DayObservations,
     /// When each agent was at work, ordered by time.
-    pub spans: Vec<Span>,
+    pub spans: Vec<TimelineSpan>,
     /// Excerpts of the cited turns.
-    pub excerpts: Vec<Excerpt>,
-    pub unread: Vec<Unread>,
+    pub excerpts: Vec<TurnExcerpt>,
+    pub unread: Vec<UnreadSession>,
 }
 
 /// The bounds of the day: `start` is inclusive, `end` is exclusive.
 #[derive(Debug, Clone, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
-pub struct Bounds {
+pub struct DayBounds {
     pub start: String,
     pub end: String,
 }
 
 /// The writer of the day.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
-pub struct Written {
+pub struct WriterInfo {
     /// `default`, or the name of an agent.
     pub by: String,
     pub version: u32,
@@ -81,7 +81,7 @@ pub struct Totals {
 /// A part of a sentence. Pages decide how each kind looks. Only `code` and `quote` contain text from logs.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Word {
+pub enum SentencePart {
     /// The writer's own words.
     Say(String),
     /// A name, such as a file or a command.
@@ -93,7 +93,7 @@ pub enum Word {
 /// One sentence with the lines that support it.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Statement {
-    pub words: Vec<Word>,
+    pub words: Vec<SentencePart>,
     pub citations: Vec<Citation>,
 }
 
@@ -111,26 +111,26 @@ pub struct Citation {
 
 /// A turn that belongs to a piece of work.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema, Serialize, Deserialize)]
-pub struct Covered {
+pub struct CoveredTurn {
     pub session_ref: String,
     pub turn_ref: String,
 }
 
 /// The work done in one project.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
-pub struct Project {
+pub struct ReportProject {
     pub project_key: String,
     pub project: String,
     pub totals: Totals,
     /// Ordered by weight, heaviest first.
-    pub works: Vec<Work>,
+    pub works: Vec<PieceOfWork>,
     /// Minor work, described in one line each.
-    pub folded: Vec<Folded>,
+    pub folded: Vec<MinorWork>,
 }
 
 /// A piece of work: a group of related turns.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
-pub struct Work {
+pub struct PieceOfWork {
     /// Quotes the user's prompt.
     pub title: Statement,
     pub outcome: Outcome,
@@ -139,7 +139,7 @@ pub struct Work {
     /// True if only the digest of its session is left.
     pub from_digest: bool,
     pub agents: Vec<String>,
-    pub covers: Vec<Covered>,
+    pub covers: Vec<CoveredTurn>,
     pub started_at: Option<Timestamp>,
     pub ended_at: Option<Timestamp>,
     pub totals: Totals,
@@ -152,14 +152,14 @@ pub struct Work {
 
 /// Minor work, described in one line.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
-pub struct Folded {
+pub struct MinorWork {
     pub statement: Statement,
-    pub covers: Vec<Covered>,
+    pub covers: Vec<CoveredTurn>,
 }
 
 /// Observations about the day as a whole.
 #[derive(Debug, Clone, PartialEq, Eq, Default, JsonSchema, Serialize, Deserialize)]
-pub struct Whole {
+pub struct DayObservations {
     /// Interventions of the user.
     pub corrected: Vec<Statement>,
     pub repeated: Vec<Statement>,
@@ -168,7 +168,7 @@ pub struct Whole {
 
 /// A turn on the timeline.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
-pub struct Span {
+pub struct TimelineSpan {
     pub citation: Citation,
     pub agent: String,
     pub started_at: Timestamp,
@@ -177,7 +177,7 @@ pub struct Span {
 
 /// An excerpt of a turn, which a citation opens.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
-pub struct Excerpt {
+pub struct TurnExcerpt {
     /// Cites the whole turn.
     pub citation: Citation,
     pub agent: String,
@@ -227,7 +227,7 @@ impl LineKind {
 
 /// A session of the index that could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
-pub struct Unread {
+pub struct UnreadSession {
     pub project: String,
     pub session_ref: String,
     pub reason: String,
@@ -236,9 +236,9 @@ pub struct Unread {
 impl Statement {
     /// Returns the sentence as plain text, with quotation marks.
     pub fn text(&self) -> String {
-        let word = |word: &Word| match word {
-            Word::Say(text) | Word::Code(text) => text.clone(),
-            Word::Quote(text) => format!("“{text}”"),
+        let word = |word: &SentencePart| match word {
+            SentencePart::Say(text) | SentencePart::Code(text) => text.clone(),
+            SentencePart::Quote(text) => format!("“{text}”"),
         };
         self.words.iter().map(word).collect()
     }

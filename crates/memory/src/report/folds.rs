@@ -1,7 +1,7 @@
 //! Minor work, which is described in one line or only counted to keep the report of a long day short.
 
 use super::facts::Facts;
-use super::fields::{Folded, Statement, Word};
+use super::fields::{MinorWork, SentencePart, Statement};
 use super::judge::WorkPiece;
 use super::words::{Sentence, count_noun, say};
 use crate::outcome::OutcomeReason;
@@ -37,7 +37,7 @@ fn reason_phrase(reason: OutcomeReason) -> Option<&'static str> {
 }
 
 /// Returns one line for each of the first pieces, and one for all others.
-pub(super) fn fold_pieces(facts: &Facts, pieces: &[(WorkPiece, Statement)]) -> Vec<Folded> {
+pub(super) fn fold_pieces(facts: &Facts, pieces: &[(WorkPiece, Statement)]) -> Vec<MinorWork> {
     let (own, shared) = pieces.split_at(pieces.len().min(LINES_MAX));
     // A single remaining piece gets a line of its own, because a shared line would be no shorter.
     let (own, shared) = if shared.len() == 1 {
@@ -45,7 +45,7 @@ pub(super) fn fold_pieces(facts: &Facts, pieces: &[(WorkPiece, Statement)]) -> V
     } else {
         (own, shared)
     };
-    let mut folded: Vec<Folded> = own
+    let mut folded: Vec<MinorWork> = own
         .iter()
         .map(|(piece, title)| fold_piece(facts, piece, title))
         .collect();
@@ -64,19 +64,19 @@ pub(super) fn fold_pieces(facts: &Facts, pieces: &[(WorkPiece, Statement)]) -> V
     }
     let most = shared
         .iter()
-        .find_map(|(_, title)| title.words.iter().find(|word| matches!(word, Word::Quote(_))));
-    if let Some(Word::Quote(words)) = most {
+        .find_map(|(_, title)| title.words.iter().find(|word| matches!(word, SentencePart::Quote(_))));
+    if let Some(SentencePart::Quote(words)) = most {
         sentence = sentence.say(", including ").quote(words.clone());
     }
     let lines = shared.iter().map(|(piece, _)| facts.cite_turn(piece.turns[0]));
-    folded.push(Folded {
+    folded.push(MinorWork {
         statement: sentence.cite(lines),
         covers: facts.covered(&turns),
     });
     folded
 }
 
-fn fold_piece(facts: &Facts, piece: &WorkPiece, title: &Statement) -> Folded {
+fn fold_piece(facts: &Facts, piece: &WorkPiece, title: &Statement) -> MinorWork {
     let summary = summarize_piece(piece);
     let mut sentence = Sentence::default().words(&title.words);
     if !summary.is_empty() {
@@ -85,7 +85,7 @@ fn fold_piece(facts: &Facts, piece: &WorkPiece, title: &Statement) -> Folded {
     let mut lines = title.citations.clone();
     // The title cites the line of the prompt. The result is cited as the whole turn.
     lines.extend(piece.turns.last().map(|turn| facts.cite_turn(*turn)));
-    Folded {
+    MinorWork {
         statement: sentence.cite(lines),
         covers: facts.covered(&piece.turns),
     }

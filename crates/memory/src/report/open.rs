@@ -7,11 +7,11 @@ use jiff::Timestamp;
 use regex::Regex;
 use transcript::Turn;
 
+use super::describe::evidence_command;
 use super::facts::Facts;
 use super::fields::{Citation, Statement};
 use super::judge::{InterventionKind, WorkPiece};
 use super::paths::shorten_command;
-use super::tell::evidence_command;
 use super::words::{Sentence, count_noun, final_question, say, shorten_quote};
 use crate::outcome::OutcomeReason;
 use crate::steps::{CallStatus, CallStep};

@@ -5,16 +5,18 @@ use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 
+use super::describe::{describe_actions, describe_prompts, describe_result, work_title};
+use super::evicted::EvictedSession;
 use super::excerpts::build_excerpts;
 use super::facts::Facts;
-use super::fields::{Day, Project, SCHEMA, Span, Statement, Totals, Whole, Work, Written};
+use super::fields::{
+    DayObservations, DayReport, PieceOfWork, REPORT_SCHEMA, ReportProject, Statement, TimelineSpan, Totals, WriterInfo,
+};
 use super::folds::fold_pieces;
-use super::gone::EvictedSession;
 use super::group::group_turns;
 use super::judge::{WorkPiece, assess_piece, sum_turns};
 use super::open::{describe_decisions, open_items};
 use super::rank::{WEIGHT_MIN, WORKS_OF_DAY_MAX, WORKS_OF_PROJECT_MAX, piece_weight};
-use super::tell::{describe_actions, describe_prompts, describe_result, work_title};
 use super::whole::{lead_statements, summarize_day};
 use super::workspace::{Workspace, WorkspaceMetadata};
 
@@ -24,13 +26,13 @@ const VERSION: u32 = 1;
 /// A piece of work with its description and weight.
 struct RankedWork {
     piece: WorkPiece,
-    work: Work,
+    work: PieceOfWork,
     weight: u64,
     project: usize,
 }
 
 /// Writes a day.
-pub(super) fn write_day(workspace: &Workspace, facts: &Facts, evicted: Vec<EvictedSession>) -> Day {
+pub(super) fn write_day(workspace: &Workspace, facts: &Facts, evicted: Vec<EvictedSession>) -> DayReport {
     let metadata = &workspace.metadata;
     let as_of: Option<Timestamp> = metadata.prepared_at.parse().ok().filter(|_| metadata.is_partial());
     let mut ranked: Vec<RankedWork> = (0..facts.projects.len())
@@ -55,28 +57,28 @@ pub(super) fn write_day(workspace: &Workspace, facts: &Facts, evicted: Vec<Evict
     day.projects = build_projects(facts, ranked);
     day.unread.clone_from(&facts.unread);
     day.excerpts = build_excerpts(facts, &day);
-    super::gone::add_evicted(&mut day, evicted, metadata.length_s());
+    super::evicted::add_evicted(&mut day, evicted, metadata.length_s());
     day
 }
 
 /// Returns a day without content.
-pub(super) fn empty_day(metadata: &WorkspaceMetadata) -> Day {
-    Day {
-        schema: SCHEMA.to_owned(),
+pub(super) fn empty_day(metadata: &WorkspaceMetadata) -> DayReport {
+    DayReport {
+        schema: REPORT_SCHEMA.to_owned(),
         date: metadata.report_date.clone(),
         timezone: metadata.timezone.clone(),
         status: metadata.status.clone(),
         as_of: metadata.is_partial().then(|| metadata.prepared_at.clone()),
         report_window_local: metadata.report_window_local.clone(),
         report_window_utc: metadata.report_window_utc.clone(),
-        written: Written {
+        written: WriterInfo {
             by: "default".to_owned(),
             version: VERSION,
         },
         totals: Totals::default(),
         summary: Vec::new(),
         projects: Vec::new(),
-        whole: Whole::default(),
+        whole: DayObservations::default(),
         spans: Vec::new(),
         excerpts: Vec::new(),
         unread: Vec::new(),
@@ -92,7 +94,7 @@ fn rank_work(facts: &Facts, project: usize, piece: WorkPiece) -> RankedWork {
         .map(|turn| facts.session_of(*turn).agent.as_str())
         .collect();
     let judgement = &piece.judgement;
-    let work = Work {
+    let work = PieceOfWork {
         title: work_title(facts, &piece),
         outcome: judgement.outcome,
         reason: judgement.reason,
@@ -118,7 +120,7 @@ fn rank_work(facts: &Facts, project: usize, piece: WorkPiece) -> RankedWork {
 }
 
 /// Builds the projects of the day, and decides which of their pieces are described in full.
-fn build_projects(facts: &Facts, ranked: Vec<RankedWork>) -> Vec<Project> {
+fn build_projects(facts: &Facts, ranked: Vec<RankedWork>) -> Vec<ReportProject> {
     let mut remaining = WORKS_OF_DAY_MAX;
     let mut projects: Vec<(u64, usize, Vec<RankedWork>, Vec<RankedWork>)> = Vec::new();
     for work in ranked {
@@ -143,7 +145,7 @@ fn build_projects(facts: &Facts, ranked: Vec<RankedWork>) -> Vec<Project> {
         let all: Vec<&WorkPiece> = full.iter().chain(&short).map(|work| &work.piece).collect();
         let totals = sum_pieces(facts, &all);
         let short: Vec<(WorkPiece, Statement)> = short.into_iter().map(|work| (work.piece, work.work.title)).collect();
-        Project {
+        ReportProject {
             project_key: facts.projects[project].key.clone(),
             project: facts.projects[project].name.clone(),
             totals,
@@ -180,17 +182,17 @@ pub(super) fn day_totals(facts: &Facts, pieces: &[&WorkPiece]) -> Totals {
 }
 
 /// Returns the timeline of the day's turns.
-pub(super) fn turn_spans(facts: &Facts) -> Vec<Span> {
+pub(super) fn turn_spans(facts: &Facts) -> Vec<TimelineSpan> {
     let span = |turn: usize| {
         let own = &facts.turns[turn];
-        Some(Span {
+        Some(TimelineSpan {
             citation: facts.cite_turn(turn),
             agent: facts.session_of(turn).agent.as_str().to_owned(),
             started_at: own.started_at?,
             ended_at: own.ended_at?,
         })
     };
-    let mut spans: Vec<Span> = (0..facts.turns.len()).filter_map(span).collect();
+    let mut spans: Vec<TimelineSpan> = (0..facts.turns.len()).filter_map(span).collect();
     spans.sort_by(|a, b| (a.started_at, &a.citation).cmp(&(b.started_at, &b.citation)));
     spans
 }

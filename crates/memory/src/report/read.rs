@@ -7,11 +7,11 @@ use jiff::Timestamp;
 use transcript::{Actor, Agent, Call, Kind, LineageKind, PartKind, SessionEvent, SessionUid, counted, runs_commands};
 
 use super::facts::{ChosenAnswer, Facts, LineText, ProjectFacts, SessionFacts, SubagentFacts, TurnFacts, TurnStep};
-use super::fields::Unread;
+use super::fields::UnreadSession;
 use super::lead_in::read_lead_in;
 use super::words::prompt_text;
 use super::workspace::{IndexRow, ProjectFolder, Workspace};
-use super::{Ask, lists};
+use super::{ReportRequest, lists};
 use crate::active::ActiveTime;
 use crate::digest::verdict;
 use crate::findings::Findings;
@@ -25,15 +25,15 @@ const SEQS_PER_SESSION: u64 = 1 << 32;
 const TEXT_BYTES_MAX: usize = 64 << 10;
 
 /// Reads all sessions of a workspace.
-pub(super) fn read_facts(workspace: &Workspace, ask: &Ask<'_>) -> Facts {
+pub(super) fn read_facts(workspace: &Workspace, request: &ReportRequest<'_>) -> Facts {
     let mut facts = Facts::default();
     let names = workspace.names();
     let mut read: Vec<ReadSession> = Vec::new();
     for (project, (folder, name)) in workspace.projects.iter().zip(names).enumerate() {
         for row in &folder.rows {
-            match read_session(folder, row, project, workspace.metadata.window(), ask) {
+            match read_session(folder, row, project, workspace.metadata.window(), request) {
                 Ok(session) => read.push(session),
-                Err(reason) => facts.unread.push(Unread {
+                Err(reason) => facts.unread.push(UnreadSession {
                     project: name.clone(),
                     session_ref: row.session_ref.clone(),
                     reason,
@@ -57,7 +57,7 @@ pub(super) fn read_facts(workspace: &Workspace, ask: &Ask<'_>) -> Facts {
         };
         order(a).cmp(&order(b))
     });
-    price_turns(&mut read, ask);
+    price_turns(&mut read, request);
     for session in read {
         facts.add_session(session);
     }
@@ -107,7 +107,7 @@ impl Facts {
 }
 
 /// Computes the cost of each turn. A call that occurs in several logs counts once.
-fn price_turns(read: &mut [ReadSession], ask: &Ask<'_>) {
+fn price_turns(read: &mut [ReadSession], request: &ReportRequest<'_>) {
     let calls: Vec<&Call> = read
         .iter()
         .flat_map(|session| &session.calls)
@@ -123,7 +123,7 @@ fn price_turns(read: &mut [ReadSession], ask: &Ask<'_>) {
             .collect();
         for (at, turn) in session.turns.iter_mut().enumerate() {
             let calls = own.iter().filter(|(of, _)| *of == at).map(|(_, call)| call);
-            turn.cost = usage::sum_calls(calls, ask.prices);
+            turn.cost = usage::sum_calls(calls, request.prices);
         }
     }
 }
@@ -133,13 +133,13 @@ fn read_session(
     row: &IndexRow,
     project: usize,
     window: Option<(Timestamp, Timestamp)>,
-    ask: &Ask<'_>,
+    request: &ReportRequest<'_>,
 ) -> Result<ReadSession, String> {
     let agent = row.agent().ok_or_else(|| "unknown agent".to_owned())?;
     let path = folder
         .file(&row.session_path)
         .ok_or_else(|| "its path points outside of the workspace".to_owned())?;
-    let log = logs::read_log(&path, Some(agent), Some(ask.masker)).map_err(|error| error.reason())?;
+    let log = logs::read_log(&path, Some(agent), Some(request.masker)).map_err(|error| error.reason())?;
     let mut turns: Vec<TurnFacts> = row
         .turns
         .iter()
@@ -174,8 +174,8 @@ fn read_session(
             calls.push((at, call.clone()));
         }
     }
-    read_subagents(folder, row, ask, &mut turns, &mut calls);
-    let findings = read_texts(&log, ask, &mut turns)?;
+    read_subagents(folder, row, request, &mut turns, &mut calls);
+    let findings = read_texts(&log, request, &mut turns)?;
     Ok(ReadSession {
         session: session_facts(&log, row, agent, project),
         turns,
@@ -267,7 +267,7 @@ fn is_reportable(event: &SessionEvent) -> bool {
 fn read_subagents(
     folder: &ProjectFolder,
     row: &IndexRow,
-    ask: &Ask<'_>,
+    request: &ReportRequest<'_>,
     turns: &mut [TurnFacts],
     calls: &mut Vec<(usize, Call)>,
 ) {
@@ -291,7 +291,7 @@ fn read_subagents(
                 ..SubagentFacts::default()
             };
             let path = folder.file(&format!("{}/{}", row.subagent_path, child.session_file));
-            let log = path.and_then(|path| logs::read_log(&path, None, Some(ask.masker)).ok());
+            let log = path.and_then(|path| logs::read_log(&path, None, Some(request.masker)).ok());
             if let Some(log) = log {
                 facts.tool_calls = log
                     .reading
@@ -321,14 +321,14 @@ enum WantedText {
 }
 
 /// Reads the texts that are needed in full.
-fn read_texts(log: &LogReading, ask: &Ask<'_>, turns: &mut [TurnFacts]) -> Result<Findings, String> {
+fn read_texts(log: &LogReading, request: &ReportRequest<'_>, turns: &mut [TurnFacts]) -> Result<Findings, String> {
     let wanted = collect_wanted(turns);
     let mut findings = Findings::default();
     let mut question: Option<String> = None;
     let main = log.parts.first().map_or(PartKind::Log, |part| part.kind);
     let is_wanted = |event: &SessionEvent| event.part == main && wanted.contains_key(&(event.line, event.block));
     let mut questions: HashMap<u64, String> = HashMap::new();
-    let shown = logs::each_text(log, ask.masker, is_wanted, |event, text| {
+    let shown = logs::each_text(log, request.masker, is_wanted, |event, text| {
         let text = text.unwrap_or_default();
         let text = &text[..text.floor_char_boundary(TEXT_BYTES_MAX.min(text.len()))];
         for want in wanted.get(&(event.line, event.block)).into_iter().flatten() {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use transcript::Outcome;
 
 use super::facts::Facts;
-use super::fields::{Citation, Statement, Whole, Work};
+use super::fields::{Citation, DayObservations, PieceOfWork, Statement};
 use super::folds::summarize_piece;
 use super::group::prompt_key;
 use super::judge::{InterventionKind, WorkPiece};
@@ -24,8 +24,8 @@ const SUMMARY_MAX: usize = 4;
 /// Minimum number of failures for a command to count as repeated.
 const FAILED_MIN: usize = 3;
 
-pub(super) fn summarize_day(facts: &Facts, pieces: &[&WorkPiece]) -> Whole {
-    Whole {
+pub(super) fn summarize_day(facts: &Facts, pieces: &[&WorkPiece]) -> DayObservations {
+    DayObservations {
         corrected: describe_interventions(facts, pieces),
         repeated: describe_repetitions(facts, pieces),
         worked: describe_successes(facts, pieces),
@@ -201,7 +201,7 @@ fn fixed_tests(facts: &Facts, piece: &WorkPiece) -> Option<Statement> {
             let sentence = say("Tests with ")
                 .code(shorten_quote(name, 60))
                 .say(" failed and were fixed: ");
-            let title = super::tell::work_title(facts, piece);
+            let title = super::describe::work_title(facts, piece);
             sentence.words(&title.words).cite([
                 facts.cite_line(failed.turn, failed.line),
                 facts.cite_line(last.turn, last.line),
@@ -211,7 +211,7 @@ fn fixed_tests(facts: &Facts, piece: &WorkPiece) -> Option<Statement> {
 }
 
 /// Returns the summary: the heaviest pieces of the day in one line each, and the number of open items.
-pub(super) fn lead_statements(works: &[(&Work, &WorkPiece, u64)]) -> Vec<Statement> {
+pub(super) fn lead_statements(works: &[(&PieceOfWork, &WorkPiece, u64)]) -> Vec<Statement> {
     let mut statements: Vec<Statement> = works
         .iter()
         .enumerate()

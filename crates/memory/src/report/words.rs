@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::fields::{Citation, Day, Statement, Word};
+use super::fields::{Citation, DayReport, SentencePart, Statement};
 use crate::excerpt::one_line;
 use crate::mask::Numbering;
 
@@ -14,7 +14,7 @@ const CITATIONS_MAX: usize = 4;
 /// A sentence under construction.
 #[derive(Debug, Default)]
 pub(super) struct Sentence {
-    words: Vec<Word>,
+    words: Vec<SentencePart>,
     citations: Vec<Citation>,
 }
 
@@ -25,19 +25,19 @@ impl Sentence {
             return self;
         }
         match self.words.last_mut() {
-            Some(Word::Say(before)) => *before += &text,
-            _ => self.words.push(Word::Say(text)),
+            Some(SentencePart::Say(before)) => *before += &text,
+            _ => self.words.push(SentencePart::Say(text)),
         }
         self
     }
 
     pub(super) fn code(mut self, text: impl Into<String>) -> Self {
-        self.words.push(Word::Code(text.into()));
+        self.words.push(SentencePart::Code(text.into()));
         self
     }
 
     pub(super) fn quote(mut self, text: impl Into<String>) -> Self {
-        self.words.push(Word::Quote(text.into()));
+        self.words.push(SentencePart::Quote(text.into()));
         self
     }
 
@@ -53,7 +53,7 @@ impl Sentence {
         sentence
     }
 
-    pub(super) fn words(mut self, words: &[Word]) -> Self {
+    pub(super) fn words(mut self, words: &[SentencePart]) -> Self {
         self.words.extend_from_slice(words);
         self
     }
@@ -226,7 +226,7 @@ pub(super) fn final_question(text: &str) -> Option<String> {
 
 /// Numbers the masked secrets of a day in order of appearance, so that equal secrets can be recognized without their
 /// fingerprints.
-pub(super) fn number_secrets(mut day: Day) -> Day {
+pub(super) fn number_secrets(mut day: DayReport) -> DayReport {
     let mut numbering = Numbering::default();
     let mut number = |text: &mut String| {
         if let std::borrow::Cow::Owned(numbered) = numbering.renumber_str(text) {
@@ -235,7 +235,7 @@ pub(super) fn number_secrets(mut day: Day) -> Day {
     };
     let mut statement = |statement: &mut Statement| {
         for word in &mut statement.words {
-            let (Word::Say(text) | Word::Code(text) | Word::Quote(text)) = word;
+            let (SentencePart::Say(text) | SentencePart::Code(text) | SentencePart::Quote(text)) = word;
             number(text);
         }
     };

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use transcript::{Agent, SessionUid};
 
 use super::ReportError;
-use super::fields::{Bounds, Day};
+use super::fields::{DayBounds, DayReport};
 use crate::diary::source_name;
 
 /// An open workspace.
@@ -27,8 +27,8 @@ pub(super) struct WorkspaceMetadata {
     pub(super) timezone: String,
     pub(super) status: String,
     pub(super) prepared_at: String,
-    pub(super) report_window_local: Bounds,
-    pub(super) report_window_utc: Bounds,
+    pub(super) report_window_local: DayBounds,
+    pub(super) report_window_utc: DayBounds,
 }
 
 impl WorkspaceMetadata {
@@ -44,7 +44,7 @@ impl WorkspaceMetadata {
 
     /// Returns the bounds of the day as instants.
     pub(super) fn window(&self) -> Option<(Timestamp, Timestamp)> {
-        let Bounds { start, end } = &self.report_window_utc;
+        let DayBounds { start, end } = &self.report_window_utc;
         Some((start.parse().ok()?, end.parse().ok()?))
     }
 
@@ -167,7 +167,7 @@ impl ProjectFolder {
 }
 
 /// Reads a day that was written earlier.
-pub fn read_day(path: &Path) -> Result<Day, ReportError> {
+pub fn read_day(path: &Path) -> Result<DayReport, ReportError> {
     parse(path, &read_file(path)?)
 }
 

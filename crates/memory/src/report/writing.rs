@@ -1,6 +1,6 @@
 //! The input of external writers: evidence by session, pieces of work by project, and the day as a whole.
 //!
-//! A writer reads and writes through a [`Desk`]. Its input is never trusted: every citation is looked up in the
+//! A writer reads and writes through a [`WriterWorkspace`]. Its input is never trusted: every citation is looked up in the
 //! workspace's index, every value and every size is checked, and each turn may be covered only once. Errors are
 //! returned with their JSON path. Nothing here depends on which agent writes, or how it is called.
 
@@ -28,19 +28,19 @@ use index::Index;
 use place::WritingPath;
 use progress::Writings;
 
-pub use check::Wrong;
-pub use daily::Synthesis;
-pub use day::write_from;
-pub use evidence::{Category, CheckKind, Claim, EndState, Evidence, KindClaim, Materiality, TurnEvidence};
-pub use index::{Cited, Lines};
+pub use check::InputError;
+pub use daily::DaySynthesis;
+pub use day::write_external;
+pub use evidence::{CheckKind, EndState, Evidence, EvidenceClaim, KindClaim, Materiality, ResultKind, TurnEvidence};
+pub use index::{LineRange, TurnCitation};
 pub use pages::{EvidencePage, ProjectEntry, SessionEntry, SessionsPage, TurnEntry, WorksPage};
-pub use progress::{Phase, Piece, Progress, progress};
-pub use read::{Mode, Record, TurnPage};
-pub use works::{CitedClaim, Disposed, Disposition, TurnName, WorkItem, WorkItems, WorkKind};
+pub use progress::{ReportPart, WritingPhase, WritingProgress, read_progress};
+pub use read::{ReadMode, TurnPage, TurnRecord};
+pub use works::{CitedClaim, Disposition, DispositionClaim, TurnReference, WorkItem, WorkItems, WorkKind};
 
 /// An open workspace with its writer.
 #[derive(Debug)]
-pub struct Desk {
+pub struct WriterWorkspace {
     root: PathBuf,
     /// The name of the writer.
     by: String,
@@ -54,9 +54,9 @@ pub struct Desk {
 
 /// The errors of a rejected input, and the parts that were accepted anyway.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Refusal {
+pub struct RejectedInput {
     pub status: &'static str,
-    pub errors: Vec<Wrong>,
+    pub errors: Vec<InputError>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub written: Vec<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -65,13 +65,13 @@ pub struct Refusal {
 
 /// The accepted parts of an input, and what is still missing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Taken {
+pub struct AcceptedInput {
     pub status: &'static str,
     pub written: Vec<String>,
     pub missing: Vec<String>,
 }
 
-impl From<InputErrors> for Refusal {
+impl From<InputErrors> for RejectedInput {
     fn from(errors: InputErrors) -> Self {
         Self {
             status: "invalid",
@@ -82,7 +82,7 @@ impl From<InputErrors> for Refusal {
     }
 }
 
-impl Desk {
+impl WriterWorkspace {
     /// Opens a workspace for a writer.
     pub fn open(workspace: &Path, masker: Masker, by: &str) -> Result<Self, ReportError> {
         let failed = |error: std::io::Error| ReportError::Workspace {
@@ -103,7 +103,7 @@ impl Desk {
     }
 
     /// Accepts the evidence of some turns of a session: `project_key`, `session_ref`, `turns`.
-    pub fn write_evidence(&mut self, input: &Value) -> Result<Taken, Refusal> {
+    pub fn write_evidence(&mut self, input: &Value) -> Result<AcceptedInput, RejectedInput> {
         let mut errors = InputErrors::default();
         let input = self.mask_input(input);
         let node = JsonNode::root(&input);
@@ -142,7 +142,7 @@ impl Desk {
     }
 
     /// Accepts pieces of work of a project: `project_key`, `works`.
-    pub fn write_works(&mut self, input: &Value) -> Result<Taken, Refusal> {
+    pub fn write_works(&mut self, input: &Value) -> Result<AcceptedInput, RejectedInput> {
         let mut errors = InputErrors::default();
         let input = self.mask_input(input);
         let node = JsonNode::root(&input);
@@ -182,7 +182,7 @@ impl Desk {
     }
 
     /// Accepts the description of the whole day: `headline`, `summary`, `corrected`, `repeated`, `worked`.
-    pub fn write_day(&mut self, input: &Value) -> Result<Taken, Refusal> {
+    pub fn write_day(&mut self, input: &Value) -> Result<AcceptedInput, RejectedInput> {
         let mut errors = InputErrors::default();
         let writings = Writings::read(&self.root, &self.index);
         if let Some(project) = writings.projects.iter().find(|project| !project.is_done()) {
@@ -206,7 +206,7 @@ impl Desk {
         mut errors: InputErrors,
         written: Vec<String>,
         missing: Vec<String>,
-    ) -> Result<Taken, Refusal> {
+    ) -> Result<AcceptedInput, RejectedInput> {
         if !written.is_empty()
             && let Err(error) = place::write_json(&self.root, place, stored)
         {
@@ -214,12 +214,12 @@ impl Desk {
             return Err(errors.into());
         }
         match errors.is_empty() {
-            true => Ok(Taken {
+            true => Ok(AcceptedInput {
                 status: "written",
                 written,
                 missing,
             }),
-            false => Err(Refusal {
+            false => Err(RejectedInput {
                 written,
                 missing,
                 ..errors.into()

@@ -22,7 +22,7 @@ const COMMITS_MAX: &str = "--max-count=500";
 
 /// A commit that changed a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Commit {
+pub struct FileCommit {
     pub sha: String,
     /// The committer time, which a rebase changes.
     pub at: Timestamp,
@@ -43,7 +43,7 @@ impl Git {
     }
 
     /// Returns the commits that changed a file, followed through renames, newest first.
-    pub(super) fn list_commits(&self, name: &str) -> Vec<Commit> {
+    pub(super) fn list_commits(&self, name: &str) -> Vec<FileCommit> {
         let format = "--format=%x01%H%x02%ct%x02%s";
         let args = [
             "log",
@@ -61,7 +61,7 @@ impl Git {
         ];
         let output = self.run(&args).unwrap_or_default();
         let output = String::from_utf8_lossy(&output);
-        let mut commits: Vec<Commit> = Vec::new();
+        let mut commits: Vec<FileCommit> = Vec::new();
         for entry in output.split('\u{1}').skip(1) {
             let mut pieces = entry.split(['\0', '\n']).filter(|piece| !piece.is_empty());
             let header: Vec<&str> = pieces.next().unwrap_or_default().splitn(3, '\u{2}').collect();
@@ -69,7 +69,7 @@ impl Git {
             let (Some(at), Some(name)) = (parse_timestamp(at), pieces.next()) else {
                 continue;
             };
-            commits.push(Commit {
+            commits.push(FileCommit {
                 sha: sha.to_owned(),
                 at,
                 name: name.to_owned(),
@@ -87,7 +87,7 @@ impl Git {
     }
 
     /// Returns the commit that added a line of the file at `HEAD`.
-    pub(super) fn blame_line(&self, name: &str, line: u64) -> Option<Commit> {
+    pub(super) fn blame_line(&self, name: &str, line: u64) -> Option<FileCommit> {
         let range = format!("-L{line},{line}");
         let output = self.run(&[
             "blame",
@@ -106,7 +106,7 @@ impl Git {
                 .lines()
                 .find_map(|line| line.strip_prefix(key)?.strip_prefix(' '))
         };
-        Some(Commit {
+        Some(FileCommit {
             sha,
             at: parse_timestamp(field("committer-time")?)?,
             name: field("filename").unwrap_or(name).to_owned(),

@@ -3,11 +3,11 @@
 use std::fs;
 use std::io::Read;
 
-use super::{FILE_BYTES_MAX, HEAD_BYTES, Question, WhyError};
+use super::{FILE_BYTES_MAX, FileQuery, HEAD_BYTES, WhyError};
 use crate::mask::{Masker, TextState};
 
 /// Returns the lines of the file, or an error if it does not have the requested line.
-pub(super) fn read_with_line(question: &Question<'_>, line: u64) -> Result<Vec<String>, WhyError> {
+pub(super) fn read_with_line(question: &FileQuery<'_>, line: u64) -> Result<Vec<String>, WhyError> {
     let lines = read_lines(question)?;
     match line >= 1 && line <= lines.len() as u64 {
         true => Ok(lines),
@@ -16,13 +16,13 @@ pub(super) fn read_with_line(question: &Question<'_>, line: u64) -> Result<Vec<S
 }
 
 /// Returns the lines of the file, masked like all stored text.
-pub(super) fn read_lines(question: &Question<'_>) -> Result<Vec<String>, WhyError> {
+pub(super) fn read_lines(question: &FileQuery<'_>) -> Result<Vec<String>, WhyError> {
     let metadata = fs::metadata(question.path).map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => WhyError::Missing,
         _ => WhyError::Unreadable(error),
     })?;
     if !metadata.is_file() {
-        return Err(WhyError::NoFile);
+        return Err(WhyError::NotAFile);
     }
     let mut bytes = Vec::new();
     let file = fs::File::open(question.path).map_err(WhyError::Unreadable)?;
@@ -31,7 +31,7 @@ pub(super) fn read_lines(question: &Question<'_>) -> Result<Vec<String>, WhyErro
         return Err(WhyError::TooLarge);
     }
     if bytes.iter().take(HEAD_BYTES).any(|byte| *byte == 0) {
-        return Err(WhyError::NoText);
+        return Err(WhyError::NotText);
     }
     Ok(mask_lines(question.masker, &String::from_utf8_lossy(&bytes)))
 }

@@ -2,7 +2,7 @@
 
 use transcript::{Change, How, Hunk, Side};
 
-use super::Edit;
+use super::FileEdit;
 use super::edits::FoundEdit;
 use super::lines::split_lines;
 use super::replay::{diff_rows, replacement_hunk};
@@ -11,12 +11,12 @@ use super::replay::{diff_rows, replacement_hunk};
 const CONTEXT_LINES: usize = 3;
 
 /// Returns the edit as it is shown to the user.
-pub(super) fn describe_edit(found: &FoundEdit) -> Edit {
+pub(super) fn describe_edit(found: &FoundEdit) -> FileEdit {
     let diff = found
         .change
         .as_ref()
         .map(|change| diff_change(change, found.before.as_deref()));
-    Edit {
+    FileEdit {
         at: found.at,
         tool: found.tool.clone(),
         seq: found.seq,

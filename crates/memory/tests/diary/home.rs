@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use memory::diary::{self, Ask, Copies, DiaryError, EmptyDay, Made, Prepared, Window};
+use memory::diary::{self, Copies, DayWindow, DiaryError, EmptyDay, PrepareRequest, Prepared, PreparedWorkspace};
 use memory::mask::{MaskKey, Masker, UserRules};
 use memory::sources::Root;
 use memory::store::Store;
@@ -88,9 +88,9 @@ impl Home {
     }
 
     pub fn try_prepare(&self, date: &str, store: Option<&Store>) -> Result<Prepared, DiaryError> {
-        let window = Window::new(date.parse().unwrap(), &self.zone.0, &self.zone.1, self.now).unwrap();
+        let window = DayWindow::new(date.parse().unwrap(), &self.zone.0, &self.zone.1, self.now).unwrap();
         let masker = masker();
-        let ask = Ask {
+        let request = PrepareRequest {
             window: &window,
             zone: &self.zone.0,
             now: self.now,
@@ -108,17 +108,17 @@ impl Home {
             force: self.force,
             empty_day: EmptyDay::Prepare,
         };
-        diary::prepare(&ask, store)
+        diary::prepare(&request, store)
     }
 
-    pub fn prepare(&self) -> Made {
+    pub fn prepare(&self) -> PreparedWorkspace {
         self.prepare_with(None)
     }
 
-    pub fn prepare_with(&self, store: Option<&Store>) -> Made {
+    pub fn prepare_with(&self, store: Option<&Store>) -> PreparedWorkspace {
         match self.try_prepare(DATE, store).unwrap() {
-            Prepared::Made(made) => made,
-            Prepared::There(path) => panic!("{} is there already", path.display()),
+            Prepared::Created(made) => made,
+            Prepared::Existing(path) => panic!("{} is there already", path.display()),
             Prepared::Empty => panic!("a day without sessions is prepared here"),
         }
     }

@@ -18,7 +18,7 @@ fn an_existing_workspace_stays_and_one_of_another_time_zone_is_refused() {
     home.claude("s", &[prompt(1, "fix"), reply(2)]);
     home.prepare();
     home.claude("t", &[prompt(3, "more"), reply(4)]);
-    assert!(matches!(home.try_prepare(DATE, None).unwrap(), Prepared::There(_)));
+    assert!(matches!(home.try_prepare(DATE, None).unwrap(), Prepared::Existing(_)));
     home.zone = (jiff::tz::TimeZone::posix("CET-1").unwrap(), "Europe/Berlin".to_owned());
     let refused = home.try_prepare(DATE, None).unwrap_err();
     assert!(
@@ -51,7 +51,7 @@ fn a_day_that_was_not_over_is_prepared_again_and_its_reports_stay() {
     fs::create_dir_all(card.parent().unwrap()).unwrap();
     fs::write(&card, "{}").unwrap();
     assert!(
-        matches!(home.try_prepare(DATE, None).unwrap(), Prepared::There(_)),
+        matches!(home.try_prepare(DATE, None).unwrap(), Prepared::Existing(_)),
         "the day still goes on"
     );
     home.now = "2026-05-13T12:00:00Z".parse().unwrap();
@@ -89,7 +89,7 @@ fn leftovers_of_a_crashed_run_are_cleaned_up() {
     // Runs for other days died, too.
     fs::create_dir_all(work.join(".2026-01-02.copies/3")).unwrap();
     fs::create_dir(work.join(".2026-01-03.new")).unwrap();
-    assert!(matches!(home.try_prepare(DATE, None).unwrap(), Prepared::There(_)));
+    assert!(matches!(home.try_prepare(DATE, None).unwrap(), Prepared::Existing(_)));
     assert_eq!(fs::read_dir(&work).unwrap().count(), 1);
     // Half a workspace does not count as one.
     fs::write(home.workspace().join("metadata.json"), "{").unwrap();

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use memory::diary::{DiaryError, sessions_in, take_away, traces};
+use memory::diary::{DiaryError, find_traces, remove_days, workspace_sessions};
 use serde_json::json;
 
 use crate::home::{DATE, Home, at, event, head, prompt, reply};
@@ -25,18 +25,18 @@ fn a_workspace_lists_its_sessions_and_their_subagents() {
     home.claude("s", &[prompt(1, "fix"), reply(2)]);
     codex_with_child(&home);
     assert_eq!(home.prepare().subagents, 1);
-    let known = sessions_in(&home.workspace());
+    let known = workspace_sessions(&home.workspace());
     for uid in ["claude:s", "codex:parent", "codex:child"] {
         assert!(known.contains(uid), "{uid} of {known:?}");
-        let found = traces(&home.reports(), &|asked| asked == uid);
+        let found = find_traces(&home.reports(), &|asked| asked == uid);
         assert_eq!((found.len(), found[0].date.to_string().as_str()), (1, DATE), "{uid}");
         assert_eq!(
             (found[0].session_uids.as_slice(), &found[0].reports),
             ([uid.to_owned()].as_slice(), &vec![])
         );
     }
-    assert_eq!(traces(&home.reports(), &|uid| uid == "claude:other"), []);
-    assert_eq!(traces(&home.path.join("nowhere"), &|_| true), []);
+    assert_eq!(find_traces(&home.reports(), &|uid| uid == "claude:other"), []);
+    assert_eq!(find_traces(&home.path.join("nowhere"), &|_| true), []);
     // A torn row of an index only loses that row.
     let index = home.workspace().join("projects");
     let index = fs::read_dir(index)
@@ -47,7 +47,7 @@ fn a_workspace_lists_its_sessions_and_their_subagents() {
         .path()
         .join("sessions.index.jsonl");
     fs::write(&index, format!("{{\"torn\n{}", fs::read_to_string(&index).unwrap())).unwrap();
-    assert_eq!(sessions_in(&home.workspace()), known);
+    assert_eq!(workspace_sessions(&home.workspace()), known);
 }
 
 #[test]
@@ -60,9 +60,9 @@ fn a_day_is_removed_completely_with_the_leftovers_of_crashed_runs() {
     fs::create_dir_all(private.join(DATE).join("set-aside")).unwrap();
     fs::create_dir_all(work.join(".2026-05-11.copies")).unwrap();
     fs::create_dir_all(work.join("2026-05-10")).unwrap();
-    let found = traces(&home.reports(), &|uid| uid == "claude:s");
+    let found = find_traces(&home.reports(), &|uid| uid == "claude:s");
     assert_eq!(found[0].reports, [home.workspace().join("report.md")]);
-    take_away(&home.reports(), &[found[0].date]).unwrap();
+    remove_days(&home.reports(), &[found[0].date]).unwrap();
     let names = |directory: &std::path::Path| -> BTreeSet<String> {
         let entries = fs::read_dir(directory).unwrap();
         entries
@@ -81,9 +81,9 @@ fn a_workspace_renamed_by_a_crashed_run_is_found_and_removed() {
     home.prepare();
     let work = home.reports().join("work");
     fs::rename(work.join(DATE), work.join(format!(".{DATE}.old"))).unwrap();
-    let found = traces(&home.reports(), &|uid| uid == "claude:s");
+    let found = find_traces(&home.reports(), &|uid| uid == "claude:s");
     assert_eq!(found.len(), 1);
-    take_away(&home.reports(), &[found[0].date]).unwrap();
+    remove_days(&home.reports(), &[found[0].date]).unwrap();
     assert_eq!(fs::read_dir(&work).unwrap().count(), 0);
 }
 
@@ -97,7 +97,7 @@ fn a_day_that_is_being_prepared_is_not_removed() {
         .open(home.reports().join("private/prepare.lock"))
         .unwrap();
     lock.lock().unwrap();
-    let refused = take_away(&home.reports(), &[DATE.parse().unwrap()]);
+    let refused = remove_days(&home.reports(), &[DATE.parse().unwrap()]);
     assert!(matches!(refused, Err(DiaryError::Busy(_))));
     assert!(home.workspace().is_dir());
 }

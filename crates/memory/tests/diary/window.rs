@@ -2,12 +2,12 @@
 
 use jiff::civil::date;
 use jiff::tz::TimeZone;
-use memory::diary::{Status, Window, WindowError};
+use memory::diary::{DayStatus, DayWindow, WindowError};
 
 const NOON: &str = "2026-11-16T12:00:00Z";
 
-fn window(zone: &str, day: jiff::civil::Date) -> Window {
-    Window::new(day, &TimeZone::posix(zone).unwrap(), "Some/Zone", NOON.parse().unwrap()).unwrap()
+fn window(zone: &str, day: jiff::civil::Date) -> DayWindow {
+    DayWindow::new(day, &TimeZone::posix(zone).unwrap(), "Some/Zone", NOON.parse().unwrap()).unwrap()
 }
 
 #[test]
@@ -38,9 +38,9 @@ fn a_window_includes_its_first_instant_but_not_its_last() {
 fn today_is_partial_yesterday_final_and_tomorrow_an_error() {
     let zone = TimeZone::UTC;
     let now = NOON.parse().unwrap();
-    let of = |day| Window::new(day, &zone, "UTC", now);
-    assert_eq!(of(date(2026, 11, 16)).unwrap().status, Status::Partial);
-    assert_eq!(of(date(2026, 11, 15)).unwrap().status, Status::Final);
+    let of = |day| DayWindow::new(day, &zone, "UTC", now);
+    assert_eq!(of(date(2026, 11, 16)).unwrap().status, DayStatus::Partial);
+    assert_eq!(of(date(2026, 11, 15)).unwrap().status, DayStatus::Final);
     assert!(matches!(of(date(2026, 11, 17)), Err(WindowError::Future { .. })));
     // The first and the last day of the calendar are days, or an error.
     assert!(of(date(1, 1, 1)).is_ok());

@@ -1,7 +1,7 @@
 //! What is removed from a memory that pushes to others is removed there, too. What other machines wrote stays.
 
 use jiff::Timestamp;
-use memory::annotations::{self, Tag, Tagging, Text};
+use memory::annotations::{self, AnnotationText, Tag, TagChange};
 use memory::digest::DigestSettings;
 use memory::hub::{self, Pushed, Share};
 use memory::mask::{MaskKey, Masker, UserRules};
@@ -40,15 +40,15 @@ fn masker() -> Masker {
     Masker::new(&MaskKey::new([7; 32]), &UserRules::default()).unwrap()
 }
 
-fn tag(place: &Place, word: &str, tagging: Tagging) {
+fn tag(place: &Place, word: &str, tagging: TagChange) {
     let mut store = Store::open(place).unwrap();
     let tags = [Tag::new(word, &masker()).unwrap()];
-    annotations::tag(&mut store, WAIT, Timestamp::now(), UID, &tags, tagging).unwrap();
+    annotations::change_tags(&mut store, WAIT, Timestamp::now(), UID, &tags, tagging).unwrap();
 }
 
 fn annotate(place: &Place, kind: Annotation, text: &str) {
     let mut store = Store::open(place).unwrap();
-    let text = Text::new(kind, text, &masker()).unwrap();
+    let text = AnnotationText::new(kind, text, &masker()).unwrap();
     annotations::annotate(&mut store, WAIT, Timestamp::now(), UID, kind, &text).unwrap();
 }
 
@@ -89,20 +89,20 @@ fn tags(machine: &Machine, url: &str) -> Vec<String> {
 fn an_annotation_removed_here_is_removed_there_and_those_of_others_stay() {
     let Some(server) = Postgres::shared() else { return };
     let (desk, lap, url) = (machine("desk"), machine("lap"), server.database());
-    tag(&desk.local(), "bird", Tagging::Add);
-    tag(&desk.local(), "both", Tagging::Add);
+    tag(&desk.local(), "bird", TagChange::Add);
+    tag(&desk.local(), "both", TagChange::Add);
     annotate(&desk.local(), Annotation::Name, "my canary");
     annotate(&desk.local(), Annotation::Note, "a note on it");
     keep(&desk.local(), true);
     push(&desk, &url);
-    tag(&lap.local(), "both", Tagging::Add);
-    tag(&lap.local(), "lap", Tagging::Add);
+    tag(&lap.local(), "both", TagChange::Add);
+    tag(&lap.local(), "lap", TagChange::Add);
     push(&lap, &url);
-    tag(&desk.at(&url), "direct", Tagging::Add);
+    tag(&desk.at(&url), "direct", TagChange::Add);
     assert_eq!(tags(&desk, &url), ["bird", "both", "direct", "lap"]);
 
     for word in ["bird", "both"] {
-        tag(&desk.local(), word, Tagging::Remove);
+        tag(&desk.local(), word, TagChange::Remove);
     }
     annotate(&desk.local(), Annotation::Name, "");
     annotate(&desk.local(), Annotation::Note, "");
@@ -118,7 +118,7 @@ fn an_annotation_removed_here_is_removed_there_and_those_of_others_stay() {
     assert_eq!(push(&desk, &url).taken_back, 0);
     assert_eq!(tags(&desk, &url), ["both", "direct", "lap"]);
     // If it is added again, it is back. A name that another machine has set since is not removed with ours.
-    tag(&desk.local(), "bird", Tagging::Add);
+    tag(&desk.local(), "bird", TagChange::Add);
     annotate(&desk.local(), Annotation::Name, "mine");
     push(&desk, &url);
     annotate(&lap.local(), Annotation::Name, "theirs");
@@ -135,12 +135,12 @@ fn a_memory_copied_from_the_shared_one_removes_nothing_there() {
     let Some(server) = Postgres::shared() else { return };
     let (desk, lap, url) = (machine("desk"), Machine::new("lap"), server.database());
     push(&desk, &url);
-    tag(&desk.at(&url), "direct", Tagging::Add);
+    tag(&desk.at(&url), "direct", TagChange::Add);
     let there = Store::open(desk.at(&url)).unwrap();
     let mut local = Store::open(lap.local()).unwrap();
     hub::move_all(&there, &mut local, Timestamp::now(), WAIT, &|_, _| {}).unwrap();
     drop(local);
-    tag(&lap.local(), "direct", Tagging::Remove);
+    tag(&lap.local(), "direct", TagChange::Remove);
     assert_eq!(push(&lap, &url).taken_back, 0);
     assert_eq!(tags(&desk, &url), ["direct"]);
 }
@@ -150,7 +150,7 @@ fn a_session_forgotten_here_is_deleted_there_and_cannot_come_back() {
     let Some(server) = Postgres::shared() else { return };
     for reach in [Reach::Raw, Reach::WithDigest] {
         let (desk, lap, url) = (machine("desk"), machine("lap"), server.database());
-        tag(&desk.local(), "canary", Tagging::Add);
+        tag(&desk.local(), "canary", TagChange::Add);
         annotate(&desk.local(), Annotation::Note, "a canary note");
         push(&desk, &url);
         assert!(dump(server, &url).contains("canary"));
@@ -193,7 +193,7 @@ fn a_session_forgotten_here_is_deleted_there_and_cannot_come_back() {
 fn a_session_forgotten_before_a_push_is_never_pushed() {
     let Some(server) = Postgres::shared() else { return };
     let (desk, url) = (machine("desk"), server.database());
-    tag(&desk.local(), "canary", Tagging::Add);
+    tag(&desk.local(), "canary", TagChange::Add);
     forget(&desk.local(), Reach::Raw);
     let pushed = push(&desk, &url);
     assert_eq!((pushed.sessions, pushed.left, pushed.beside), (1, 1, 0));
@@ -231,10 +231,10 @@ fn a_session_of_another_machine_stays_when_it_is_forgotten_here() {
 fn a_session_forgotten_while_the_server_is_down_is_deleted_once_it_is_back() {
     let Some(server) = Postgres::start() else { return };
     let (desk, url) = (machine("desk"), server.database());
-    tag(&desk.local(), "bird", Tagging::Add);
+    tag(&desk.local(), "bird", TagChange::Add);
     push(&desk, &url);
     forget(&desk.local(), Reach::Raw);
-    tag(&desk.local(), "bird", Tagging::Remove);
+    tag(&desk.local(), "bird", TagChange::Remove);
     desk.write(
         OTHER_LOG,
         ClaudeLog::new(OTHER)

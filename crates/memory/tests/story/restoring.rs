@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
-use memory::annotations::{self, Tag, Tagging, Text};
+use memory::annotations::{self, AnnotationText, Tag, TagChange};
 use memory::follow::Follow;
 use memory::kept;
 use memory::restore::{self, Target};
@@ -160,11 +160,11 @@ fn annotations_outlive_their_session() {
     let now = Timestamp::now();
     let mut store = home.store();
     let tag = Tag::new("#Mine", &home.masker).unwrap();
-    annotations::tag(&mut store, WAIT, now, UID, &[tag], Tagging::Add).unwrap();
-    let note = Text::new(Annotation::Note, "a note", &home.masker).unwrap();
+    annotations::change_tags(&mut store, WAIT, now, UID, &[tag], TagChange::Add).unwrap();
+    let note = AnnotationText::new(Annotation::Note, "a note", &home.masker).unwrap();
     let said = annotations::annotate(&mut store, WAIT, now, UID, Annotation::Note, &note)
         .unwrap()
-        .now;
+        .annotations;
     assert_eq!(
         (said.tags.as_slice(), said.note.as_deref()),
         (&["mine".to_owned()][..], Some("a note"))

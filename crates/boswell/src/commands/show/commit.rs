@@ -1,7 +1,7 @@
 //! `boswell show COMMIT`: the turn that made a commit, or where it is mentioned.
 
 use jiff::tz::TimeZone;
-use memory::commits::{self, Found, Place};
+use memory::commits::{self, CommitOccurrence, CommitSources};
 use memory::store::Store;
 use serde_json::{Value, json};
 
@@ -22,12 +22,12 @@ pub(super) fn show(
 ) -> Result<Outcome, CommandError> {
     let sha = args.session.as_str();
     let filters = args.filters.resolve(context, store, ToolMeans::Sessions)?;
-    let found = commits::find(store, sha, context.threads, &|session| filters.take(session))?;
-    if let Some(place) = &found.made {
+    let found = commits::find_commit(store, sha, context.threads, &|session| filters.take(session))?;
+    if let Some(place) = &found.maker {
         let named = resolve(store, context, &place.session_uid)?;
         return super::show(ui, context, store, &named, args, zone, Some(place));
     }
-    if found.mentioned.is_empty() {
+    if found.mentions.is_empty() {
         let message = format_args!("no session begins with this, and none made or mentions such a commit: `{sha}`");
         let hint = match filters.are_given() {
             true => "fewer filters ask more sessions",
@@ -43,7 +43,7 @@ pub(super) fn show(
 }
 
 /// Says where the commit was made, under the header of its session.
-pub(super) fn told(ui: &Ui, place: &Place) -> String {
+pub(super) fn told(ui: &Ui, place: &CommitOccurrence) -> String {
     let turn = place.turn.map_or(String::new(), |turn| format!(" in turn {turn}"));
     let sha = ui.paint(GOOD, escape(&place.sha));
     let call = in_one_line(&place.summary);
@@ -54,13 +54,13 @@ pub(super) fn told(ui: &Ui, place: &Place) -> String {
     format!("{told}{}", measure::fit(&call, room))
 }
 
-fn show_mentions(ui: &mut Ui, sha: &str, found: &Found) -> Result<(), CommandError> {
-    let places = plural(found.mentioned.len() as u64, "place");
+fn show_mentions(ui: &mut Ui, sha: &str, found: &CommitSources) -> Result<(), CommandError> {
+    let places = plural(found.mentions.len() as u64, "place");
     ui.row(format_args!(
         "No session in the memory made commit {}; it is mentioned in {places}:",
         ui.paint(STRONG, escape(sha))
     ))?;
-    for place in &found.mentioned {
+    for place in &found.mentions {
         let turns = place.turn.map_or(String::new(), |turn| format!(" --turns {turn}"));
         let lead = format!("  boswell show {}{turns}", escape(&place.session_uid));
         let room = ui
@@ -73,7 +73,7 @@ fn show_mentions(ui: &mut Ui, sha: &str, found: &Found) -> Result<(), CommandErr
     Ok(())
 }
 
-pub(super) fn to_json(place: &Place) -> Value {
+pub(super) fn to_json(place: &CommitOccurrence) -> Value {
     json!({
         "sha": place.sha,
         "session_uid": place.session_uid,
@@ -84,7 +84,7 @@ pub(super) fn to_json(place: &Place) -> Value {
     })
 }
 
-fn mentioned_json(sha: &str, found: &Found) -> Value {
-    let mentioned: Vec<Value> = found.mentioned.iter().map(to_json).collect();
+fn mentioned_json(sha: &str, found: &CommitSources) -> Value {
+    let mentioned: Vec<Value> = found.mentions.iter().map(to_json).collect();
     json!({ "schema": "boswell.show/1", "session": null, "sha": sha, "commit": null, "mentioned": mentioned })
 }

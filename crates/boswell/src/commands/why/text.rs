@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use memory::why::{Edit, Touch};
+use memory::why::{FileEdit, FileTouch};
 use transcript::{Row, Side};
 
 use super::{Shown, evidence, hunk_lines, open, sign};
@@ -92,7 +92,7 @@ impl Shown<'_> {
         Ok(())
     }
 
-    fn touch(&self, ui: &mut Ui, touch: &Touch) -> Result<(), CommandError> {
+    fn touch(&self, ui: &mut Ui, touch: &FileTouch) -> Result<(), CommandError> {
         let at = touch.at.map(|at| date_time(at, self.zone)).unwrap_or_default();
         let turn = touch
             .turn
@@ -123,7 +123,7 @@ impl Shown<'_> {
         Ok(())
     }
 
-    fn edit(&self, ui: &mut Ui, edit: &Edit, is_command: bool, room: &mut usize) -> Result<(), CommandError> {
+    fn edit(&self, ui: &mut Ui, edit: &FileEdit, is_command: bool, room: &mut usize) -> Result<(), CommandError> {
         let summary = in_one_line(&edit.summary);
         let tool = escape(&edit.tool).into_owned();
         let words = if is_command { format!("{tool}: {summary}") } else { tool };
@@ -183,7 +183,7 @@ impl Shown<'_> {
     }
 }
 
-fn all_rows(edit: &Edit) -> Vec<(Side, String)> {
+fn all_rows(edit: &FileEdit) -> Vec<(Side, String)> {
     let mut rows = Vec::new();
     for hunk in &edit.diff {
         let lines = hunk_lines(hunk);
@@ -194,7 +194,7 @@ fn all_rows(edit: &Edit) -> Vec<(Side, String)> {
 }
 
 /// The rows around the line that was asked for.
-fn around(edit: &Edit, line: &str) -> Vec<(Side, String)> {
+fn around(edit: &FileEdit, line: &str) -> Vec<(Side, String)> {
     let rows: Vec<&Row> = edit.diff.iter().flat_map(|hunk| &hunk.rows).collect();
     let is_it = |row: &&Row| row.side == Side::New && row.text.trim() == line.trim();
     let Some(at) = rows.iter().position(is_it) else {

@@ -11,7 +11,7 @@ const ERRORS_MAX: usize = 20;
 
 /// One error in an input.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Wrong {
+pub struct InputError {
     /// The JSON path of the error: `turns[0].outcomes[1].lines[0]`.
     pub path: String,
     pub message: String,
@@ -21,7 +21,7 @@ pub struct Wrong {
 /// The errors of an input. All are counted, and the first ones are listed.
 #[derive(Debug, Default)]
 pub(super) struct InputErrors {
-    pub(super) listed: Vec<Wrong>,
+    pub(super) listed: Vec<InputError>,
     all: usize,
 }
 
@@ -29,7 +29,7 @@ impl InputErrors {
     pub(super) fn add(&mut self, path: &str, message: impl Into<String>, hint: impl Into<String>) {
         self.all += 1;
         if self.listed.len() < ERRORS_MAX {
-            self.listed.push(Wrong {
+            self.listed.push(InputError {
                 path: path.to_owned(),
                 message: message.into(),
                 hint: hint.into(),

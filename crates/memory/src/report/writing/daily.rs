@@ -16,7 +16,7 @@ const SCHEMA: &str = "boswell.day/1";
 
 /// The description of a whole day.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Synthesis {
+pub struct DaySynthesis {
     pub headline: CitedClaim,
     pub summary: Vec<CitedClaim>,
     pub corrected: Vec<CitedClaim>,
@@ -25,7 +25,7 @@ pub struct Synthesis {
 }
 
 /// Validates the description of a day.
-pub(super) fn check(index: &Index, node: &JsonNode<'_>, errors: &mut InputErrors) -> Option<Synthesis> {
+pub(super) fn check(index: &Index, node: &JsonNode<'_>, errors: &mut InputErrors) -> Option<DaySynthesis> {
     node.check_fields(&["headline", "summary", "corrected", "repeated", "worked"], errors);
     let headline = node.field("headline", errors).and_then(|headline| {
         headline.check_fields(&["text", "citations"], errors);
@@ -59,7 +59,7 @@ pub(super) fn check(index: &Index, node: &JsonNode<'_>, errors: &mut InputErrors
             "write one to four sentences about what matters most",
         );
     }
-    let day = Synthesis {
+    let day = DaySynthesis {
         headline: headline?,
         summary,
         corrected,
@@ -80,12 +80,12 @@ fn has_date(text: &str) -> bool {
 }
 
 /// Returns the JSON to store.
-pub(super) fn stored_json(basis: &str, by: &str, day: &Synthesis) -> Value {
+pub(super) fn stored_json(basis: &str, by: &str, day: &DaySynthesis) -> Value {
     json!({ "schema": SCHEMA, "basis": basis, "written_by": by, "day": day })
 }
 
 /// Returns the stored description, or `None` if the pieces of work it is based on have changed.
-pub(super) fn restore_valid(index: &Index, basis: &str, stored: &Value) -> Option<Synthesis> {
+pub(super) fn restore_valid(index: &Index, basis: &str, stored: &Value) -> Option<DaySynthesis> {
     let is_same = stored["schema"] == SCHEMA && stored["basis"] == basis;
     is_same.then(|| check(index, &JsonNode::root(&stored["day"]), &mut InputErrors::default()))?
 }
@@ -95,7 +95,7 @@ mod tests {
     use super::*;
     use crate::report::writing::index::sample_index;
 
-    fn check_json(day: &Value) -> Result<Synthesis, String> {
+    fn check_json(day: &Value) -> Result<DaySynthesis, String> {
         let mut errors = InputErrors::default();
         check(&sample_index(), &JsonNode::root(day), &mut errors).ok_or_else(|| {
             let printed = errors

@@ -6,36 +6,41 @@ use std::collections::{BTreeSet, HashMap};
 
 use jiff::Timestamp;
 
-use super::index::{Cited, Index};
+use super::index::{Index, TurnCitation};
 use super::progress::Writings;
-use super::works::{CitedClaim, Disposed, WorkItem, WorkKind};
+use super::works::{CitedClaim, DispositionClaim, WorkItem, WorkKind};
+use crate::report::evicted;
 use crate::report::excerpts::build_excerpts;
 use crate::report::facts::Facts;
-use crate::report::fields::{Citation, Day, Folded, Project, Statement, Whole, Word, Work, Written};
-use crate::report::gone;
+use crate::report::fields::{
+    Citation, DayObservations, DayReport, MinorWork, PieceOfWork, ReportProject, SentencePart, Statement, WriterInfo,
+};
 use crate::report::judge::{WorkPiece, assess_piece};
 use crate::report::project::{day_totals, empty_day, sum_pieces, turn_spans};
 use crate::report::rank::piece_weight;
 use crate::report::words::number_secrets;
 use crate::report::workspace::Workspace;
-use crate::report::{Ask, ReportError, read};
+use crate::report::{ReportError, ReportRequest, read};
 
 /// Version of the writers' input.
 const VERSION: u32 = 1;
 
 /// Builds a day from what a writer wrote. Returns `None` if parts are missing.
-pub fn write_from(ask: &Ask<'_>) -> Result<Option<Day>, ReportError> {
-    let root = ask.workspace.canonicalize().map_err(|error| ReportError::Workspace {
-        path: ask.workspace.to_owned(),
-        reason: error.to_string(),
-    })?;
+pub fn write_external(request: &ReportRequest<'_>) -> Result<Option<DayReport>, ReportError> {
+    let root = request
+        .workspace
+        .canonicalize()
+        .map_err(|error| ReportError::Workspace {
+            path: request.workspace.to_owned(),
+            reason: error.to_string(),
+        })?;
     let workspace = Workspace::open(&root)?;
     let index = Index::from_workspace(&workspace, &root);
     let writings = Writings::read(&root, &index);
     let Some(synthesis) = &writings.day else {
         return Ok(None);
     };
-    let facts = read::read_facts(&workspace, ask);
+    let facts = read::read_facts(&workspace, request);
     let metadata = &workspace.metadata;
     let as_of: Option<Timestamp> = metadata.prepared_at.parse().ok().filter(|_| metadata.is_partial());
     let builder = DayBuilder::new(&facts, as_of);
@@ -49,7 +54,7 @@ pub fn write_from(ask: &Ask<'_>) -> Result<Option<Day>, ReportError> {
     }
     let pieces: Vec<&WorkPiece> = works.iter().map(|(_, ranked)| &ranked.piece).collect();
     let mut day = empty_day(metadata);
-    day.written = Written {
+    day.written = WriterInfo {
         by: writings.by.join(", "),
         version: VERSION,
     };
@@ -57,7 +62,7 @@ pub fn write_from(ask: &Ask<'_>) -> Result<Option<Day>, ReportError> {
     let claims = |claims: &[CitedClaim]| claims.iter().map(|claim| builder.statement(claim)).collect::<Vec<_>>();
     day.summary = vec![builder.statement(&synthesis.headline)];
     day.summary.extend(claims(&synthesis.summary));
-    day.whole = Whole {
+    day.whole = DayObservations {
         corrected: claims(&synthesis.corrected),
         repeated: claims(&synthesis.repeated),
         worked: claims(&synthesis.worked),
@@ -66,9 +71,9 @@ pub fn write_from(ask: &Ask<'_>) -> Result<Option<Day>, ReportError> {
     day.projects = build_projects(&facts, works);
     day.unread.clone_from(&facts.unread);
     day.excerpts = build_excerpts(&facts, &day);
-    if let Some(store) = ask.store {
-        let evicted = gone::find_evicted(store, &workspace, ask)?;
-        gone::add_evicted(&mut day, evicted, workspace.metadata.length_s());
+    if let Some(store) = request.store {
+        let evicted = evicted::find_evicted(store, &workspace, request)?;
+        evicted::add_evicted(&mut day, evicted, workspace.metadata.length_s());
     }
     Ok(Some(number_secrets(day)))
 }
@@ -76,7 +81,7 @@ pub fn write_from(ask: &Ask<'_>) -> Result<Option<Day>, ReportError> {
 /// A piece of work with its weight.
 struct RankedWork {
     piece: WorkPiece,
-    work: Work,
+    work: PieceOfWork,
     kind: WorkKind,
     weight: u64,
 }
@@ -135,7 +140,7 @@ impl<'f> DayBuilder<'f> {
             .map(|own| self.disposition_statement(own))
             .collect();
         came.extend(list(&item.came));
-        let work = Work {
+        let work = PieceOfWork {
             title: Statement {
                 words: parse_words(&item.title),
                 citations: vec![self.facts.cite_line(first, line)],
@@ -164,8 +169,8 @@ impl<'f> DayBuilder<'f> {
     }
 
     /// Returns the writer's own assessment of a piece of work.
-    fn disposition_statement(&self, own: &Disposed) -> Statement {
-        let mut words = vec![Word::Say(format!("{}: ", own.kind.title()))];
+    fn disposition_statement(&self, own: &DispositionClaim) -> Statement {
+        let mut words = vec![SentencePart::Say(format!("{}: ", own.kind.title()))];
         words.extend(parse_words(&own.text));
         let citations = own.citations.iter().map(|cited| self.citation(cited)).collect();
         Statement { words, citations }
@@ -178,7 +183,7 @@ impl<'f> DayBuilder<'f> {
         }
     }
 
-    fn citation(&self, cited: &Cited) -> Citation {
+    fn citation(&self, cited: &TurnCitation) -> Citation {
         let name = self.names.get(cited.project_key.as_str()).copied();
         Citation {
             project: name.unwrap_or(&cited.project_key).to_owned(),
@@ -192,7 +197,7 @@ impl<'f> DayBuilder<'f> {
 }
 
 /// Builds the projects, heaviest first. Work that is not material is described in one line.
-fn build_projects(facts: &Facts, mut works: Vec<(usize, RankedWork)>) -> Vec<Project> {
+fn build_projects(facts: &Facts, mut works: Vec<(usize, RankedWork)>) -> Vec<ReportProject> {
     works.sort_by_key(|(_, ranked)| (Reverse(ranked.weight), ranked.piece.started_at, ranked.piece.turns[0]));
     let mut projects: Vec<(u64, usize, Vec<RankedWork>)> = Vec::new();
     for (project, ranked) in works {
@@ -215,14 +220,14 @@ fn build_projects(facts: &Facts, mut works: Vec<(usize, RankedWork)>) -> Vec<Pro
             citations.extend(ranked.piece.turns.last().map(|turn| facts.cite_turn(*turn)));
             let mut words = ranked.work.title.words;
             if ranked.kind == WorkKind::Gap {
-                words.push(Word::Say(": the result is not in the logs".to_owned()));
+                words.push(SentencePart::Say(": the result is not in the logs".to_owned()));
             }
-            Folded {
+            MinorWork {
                 statement: Statement { words, citations },
                 covers: ranked.work.covers,
             }
         };
-        Project {
+        ReportProject {
             project_key: facts.projects[project].key.clone(),
             project: facts.projects[project].name.clone(),
             totals,
@@ -234,16 +239,16 @@ fn build_projects(facts: &Facts, mut works: Vec<(usize, RankedWork)>) -> Vec<Pro
 }
 
 /// Splits a writer's sentence: text between backticks is a name.
-fn parse_words(text: &str) -> Vec<Word> {
+fn parse_words(text: &str) -> Vec<SentencePart> {
     let parts: Vec<&str> = text.split('`').collect();
     // With an odd number of backticks, they do not delimit names.
     if parts.len().is_multiple_of(2) {
-        return vec![Word::Say(text.to_owned())];
+        return vec![SentencePart::Say(text.to_owned())];
     }
     let word = |(at, part): (usize, &&str)| match (part.is_empty(), at % 2) {
         (true, _) => None,
-        (false, 0) => Some(Word::Say((*part).to_owned())),
-        (false, _) => Some(Word::Code((*part).to_owned())),
+        (false, 0) => Some(SentencePart::Say((*part).to_owned())),
+        (false, _) => Some(SentencePart::Code((*part).to_owned())),
     };
     parts.iter().enumerate().filter_map(word).collect()
 }
@@ -254,8 +259,8 @@ mod tests {
 
     #[test]
     fn text_between_backticks_is_a_name() {
-        let say = |text: &str| Word::Say(text.to_owned());
-        let code = |text: &str| Word::Code(text.to_owned());
+        let say = |text: &str| SentencePart::Say(text.to_owned());
+        let code = |text: &str| SentencePart::Code(text.to_owned());
         assert_eq!(
             parse_words("Ran `a b`, then `c`"),
             [say("Ran "), code("a b"), say(", then "), code("c")]

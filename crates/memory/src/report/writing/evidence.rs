@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::check::{InputErrors, JsonNode, word_enum};
-use super::index::{CITATIONS_MAX, Lines, ProjectRow, SessionRow, TurnRow};
+use super::index::{CITATIONS_MAX, LineRange, ProjectRow, SessionRow, TurnRow};
 
 /// Maximum length of one sentence.
 pub(super) const TEXT_CHARS_MAX: usize = 600;
@@ -21,7 +21,7 @@ const SCHEMA: &str = "boswell.evidence/1";
 
 word_enum! {
     /// The kind of a result.
-    Category {
+    ResultKind {
         Code => "code",
         Document => "document",
         Decision => "decision",
@@ -69,9 +69,9 @@ word_enum! {
 
 /// A sentence with the supporting lines of its turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Claim {
+pub struct EvidenceClaim {
     pub text: String,
-    pub lines: Vec<Lines>,
+    pub lines: Vec<LineRange>,
 }
 
 /// A sentence with a kind.
@@ -79,16 +79,16 @@ pub struct Claim {
 pub struct KindClaim<K> {
     pub kind: K,
     pub text: String,
-    pub lines: Vec<Lines>,
+    pub lines: Vec<LineRange>,
 }
 
 /// The evidence of one turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TurnEvidence {
     pub turn_ref: String,
-    pub asked: Claim,
-    pub reactions: Vec<Claim>,
-    pub outcomes: Vec<KindClaim<Category>>,
+    pub asked: EvidenceClaim,
+    pub reactions: Vec<EvidenceClaim>,
+    pub outcomes: Vec<KindClaim<ResultKind>>,
     pub checks: Vec<KindClaim<CheckKind>>,
     pub end: KindClaim<EndState>,
     pub materiality: Materiality,
@@ -130,8 +130,8 @@ pub(super) fn check(session: &SessionRow, node: &JsonNode<'_>, errors: &mut Inpu
     }
     let mut outcomes = Vec::new();
     for node in node.list_of("outcomes", LIST_MAX, errors) {
-        let outcome: Option<KindClaim<Category>> = check_kind_claim(turn, &node, errors);
-        let is_only_prompt = |lines: &Lines| lines.last <= turn.first_line && turn.last_line > turn.first_line;
+        let outcome: Option<KindClaim<ResultKind>> = check_kind_claim(turn, &node, errors);
+        let is_only_prompt = |lines: &LineRange| lines.last <= turn.first_line && turn.last_line > turn.first_line;
         if outcome.as_ref().is_some_and(|own| own.lines.iter().all(is_only_prompt)) {
             let hint = "cite the lines on which it happened";
             node.add_error(errors, "cites only the prompt", hint);
@@ -162,12 +162,12 @@ pub(super) fn check(session: &SessionRow, node: &JsonNode<'_>, errors: &mut Inpu
     (errors.count() == before).then_some(evidence)
 }
 
-fn check_claim(turn: &TurnRow, node: &JsonNode<'_>, errors: &mut InputErrors) -> Option<Claim> {
+fn check_claim(turn: &TurnRow, node: &JsonNode<'_>, errors: &mut InputErrors) -> Option<EvidenceClaim> {
     let text = node
         .field("text", errors)
         .and_then(|text| text.text(TEXT_CHARS_MAX, errors));
     let lines = check_lines(turn, node, errors);
-    Some(Claim {
+    Some(EvidenceClaim {
         text: text?,
         lines: lines?,
     })
@@ -180,7 +180,7 @@ fn check_kind_claim<K: super::check::WordEnum>(
 ) -> Option<KindClaim<K>> {
     node.check_fields(&["kind", "text", "lines"], errors);
     let kind = node.field("kind", errors).and_then(|kind| kind.word(errors));
-    let Claim { text, lines } = check_claim(turn, node, errors)?;
+    let EvidenceClaim { text, lines } = check_claim(turn, node, errors)?;
     Some(KindClaim {
         kind: kind?,
         text,
@@ -189,7 +189,7 @@ fn check_kind_claim<K: super::check::WordEnum>(
 }
 
 /// Returns the lines of a claim, of which there must be at least one.
-fn check_lines(turn: &TurnRow, node: &JsonNode<'_>, errors: &mut InputErrors) -> Option<Vec<Lines>> {
+fn check_lines(turn: &TurnRow, node: &JsonNode<'_>, errors: &mut InputErrors) -> Option<Vec<LineRange>> {
     let field = node.field("lines", errors)?;
     let before = errors.count();
     let all = field.list(CITATIONS_MAX, errors);
@@ -200,7 +200,7 @@ fn check_lines(turn: &TurnRow, node: &JsonNode<'_>, errors: &mut InputErrors) ->
             "name the supporting lines, such as [\"21-55\"]",
         );
     }
-    let lines: Vec<Lines> = all.iter().filter_map(|node| turn.lines(node, errors)).collect();
+    let lines: Vec<LineRange> = all.iter().filter_map(|node| turn.lines(node, errors)).collect();
     (errors.count() == before).then_some(lines)
 }
 

@@ -47,12 +47,12 @@ pub(super) struct TurnRow {
 
 /// A range of lines, both ends inclusive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Lines {
+pub struct LineRange {
     pub first: u64,
     pub last: u64,
 }
 
-impl Serialize for Lines {
+impl Serialize for LineRange {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(&format_args!("{}-{}", self.first, self.last))
     }
@@ -60,11 +60,11 @@ impl Serialize for Lines {
 
 /// A citation of some lines of a turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Cited {
+pub struct TurnCitation {
     pub project_key: String,
     pub session_ref: String,
     pub turn_ref: String,
-    pub lines: Lines,
+    pub lines: LineRange,
 }
 
 impl Index {
@@ -114,7 +114,7 @@ impl Index {
         node: &JsonNode<'_>,
         own: Option<&ProjectRow>,
         errors: &mut InputErrors,
-    ) -> Option<Cited> {
+    ) -> Option<TurnCitation> {
         node.check_fields(&["project_key", "session_ref", "turn_ref", "lines"], errors);
         let project = match (own, node.optional("project_key")) {
             (Some(own), None) => own,
@@ -130,7 +130,7 @@ impl Index {
         let session = project.session(node, errors)?;
         let turn = session.turn(node, errors)?;
         let lines = turn.lines(&node.field("lines", errors)?, errors)?;
-        Some(Cited {
+        Some(TurnCitation {
             project_key: project.key.as_str().to_owned(),
             session_ref: session.session_ref.as_str().to_owned(),
             turn_ref: turn.turn_ref.clone(),
@@ -184,7 +184,7 @@ impl SessionRow {
 
 impl TurnRow {
     /// Parses a range of lines of this turn: `21` or `21-55`.
-    pub(super) fn lines(&self, node: &JsonNode<'_>, errors: &mut InputErrors) -> Option<Lines> {
+    pub(super) fn lines(&self, node: &JsonNode<'_>, errors: &mut InputErrors) -> Option<LineRange> {
         let Self {
             turn_ref,
             first_line,
@@ -205,7 +205,7 @@ impl TurnRow {
             );
             return None;
         }
-        Some(Lines { first, last })
+        Some(LineRange { first, last })
     }
 }
 

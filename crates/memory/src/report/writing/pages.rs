@@ -8,7 +8,7 @@ use super::check::{InputErrors, JsonNode};
 use super::evidence::TurnEvidence;
 use super::progress::Writings;
 use super::works::WorkItem;
-use super::{Desk, Refusal, evidence};
+use super::{RejectedInput, WriterWorkspace, evidence};
 
 /// Maximum size of one page as JSON. A single entry may be larger.
 const PAGE_BYTES: usize = 24 << 10;
@@ -85,9 +85,9 @@ pub struct WorkEntry {
     pub work: WorkItem,
 }
 
-impl Desk {
+impl WriterWorkspace {
     /// Returns the projects of the day.
-    pub fn list_projects(&self, input: &Value) -> Result<Value, Refusal> {
+    pub fn list_projects(&self, input: &Value) -> Result<Value, RejectedInput> {
         let (node, mut errors) = (JsonNode::root(input), InputErrors::default());
         node.check_fields(&["cursor"], &mut errors);
         let cursor = parse_cursor(&node, &mut errors);
@@ -116,7 +116,7 @@ impl Desk {
     }
 
     /// Returns the sessions of a project with their turns: `project_key`, optionally `cursor`.
-    pub fn list_sessions(&self, input: &Value) -> Result<SessionsPage, Refusal> {
+    pub fn list_sessions(&self, input: &Value) -> Result<SessionsPage, RejectedInput> {
         let (node, mut errors) = (JsonNode::root(input), InputErrors::default());
         node.check_fields(&["project_key", "cursor"], &mut errors);
         let (project, cursor) = (self.index.project(&node, &mut errors), parse_cursor(&node, &mut errors));
@@ -146,7 +146,7 @@ impl Desk {
     }
 
     /// Returns the evidence of a project: `project_key`, optionally `cursor`.
-    pub fn read_evidence(&self, input: &Value) -> Result<EvidencePage, Refusal> {
+    pub fn read_evidence(&self, input: &Value) -> Result<EvidencePage, RejectedInput> {
         let (node, mut errors) = (JsonNode::root(input), InputErrors::default());
         node.check_fields(&["project_key", "cursor"], &mut errors);
         let (project, cursor) = (self.index.project(&node, &mut errors), parse_cursor(&node, &mut errors));
@@ -171,7 +171,7 @@ impl Desk {
     }
 
     /// Returns the pieces of work of all projects: optionally `cursor`.
-    pub fn read_works(&self, input: &Value) -> Result<WorksPage, Refusal> {
+    pub fn read_works(&self, input: &Value) -> Result<WorksPage, RejectedInput> {
         let (node, mut errors) = (JsonNode::root(input), InputErrors::default());
         node.check_fields(&["cursor"], &mut errors);
         let cursor = parse_cursor(&node, &mut errors);

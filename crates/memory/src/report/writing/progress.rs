@@ -5,23 +5,23 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use super::daily::{self, Synthesis};
+use super::daily::{self, DaySynthesis};
 use super::evidence::{self, Evidence};
 use super::index::{Index, ProjectRow, SessionRow};
 use super::place::{self, WritingPath};
-use super::works::{self, TurnName, WorkItems};
+use super::works::{self, TurnReference, WorkItems};
 use crate::report::ReportError;
 use crate::report::workspace::Workspace;
 
 /// The phases of writing, in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Phase {
+pub enum WritingPhase {
     Evidence,
     Project,
     Daily,
 }
 
-impl Phase {
+impl WritingPhase {
     pub const ALL: [Self; 3] = [Self::Evidence, Self::Project, Self::Daily];
 
     /// Returns the name used on the command line.
@@ -36,8 +36,8 @@ impl Phase {
 
 /// A part of the day that one run of a writer writes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Piece {
-    pub phase: Phase,
+pub struct ReportPart {
+    pub phase: WritingPhase,
     /// `None` for the day.
     pub project_key: Option<String>,
     pub project: Option<String>,
@@ -47,15 +47,15 @@ pub struct Piece {
     pub missing: Vec<String>,
 }
 
-impl Piece {
+impl ReportPart {
     /// Returns a title such as `evidence of app S0001`.
     pub fn title(&self) -> String {
         let project = self.project.as_deref().unwrap_or_default();
         match (self.phase, self.session_ref.as_deref()) {
-            (Phase::Evidence, Some(session)) => format!("evidence of {project} {session}"),
-            (Phase::Evidence, None) => format!("evidence of {project}"),
-            (Phase::Project, _) => format!("work of {project}"),
-            (Phase::Daily, _) => "the day".to_owned(),
+            (WritingPhase::Evidence, Some(session)) => format!("evidence of {project} {session}"),
+            (WritingPhase::Evidence, None) => format!("evidence of {project}"),
+            (WritingPhase::Project, _) => format!("work of {project}"),
+            (WritingPhase::Daily, _) => "the day".to_owned(),
         }
     }
 
@@ -68,16 +68,16 @@ impl Piece {
 
 /// The progress of a day.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Progress {
+pub struct WritingProgress {
     /// In the order in which they are written.
-    pub pieces: Vec<Piece>,
+    pub pieces: Vec<ReportPart>,
 }
 
-impl Progress {
+impl WritingProgress {
     /// Returns the number of pieces of a phase, and how many of them are done.
-    pub fn count(&self, phase: Phase) -> Count {
+    pub fn count(&self, phase: WritingPhase) -> PartCount {
         let of = || self.pieces.iter().filter(|piece| piece.phase == phase);
-        Count {
+        PartCount {
             all: of().count(),
             done: of().filter(|piece| piece.missing.is_empty()).count(),
         }
@@ -90,13 +90,13 @@ impl Progress {
 
 /// The number of pieces of a phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct Count {
+pub struct PartCount {
     pub all: usize,
     pub done: usize,
 }
 
 /// Returns the progress of the day in a workspace.
-pub fn progress(workspace: &Path) -> Result<Progress, ReportError> {
+pub fn read_progress(workspace: &Path) -> Result<WritingProgress, ReportError> {
     let root = workspace.canonicalize().map_err(|error| ReportError::Workspace {
         path: workspace.to_owned(),
         reason: error.to_string(),
@@ -109,7 +109,7 @@ pub fn progress(workspace: &Path) -> Result<Progress, ReportError> {
 #[derive(Debug)]
 pub(super) struct Writings {
     pub(super) projects: Vec<ProjectWritings>,
-    pub(super) day: Option<Synthesis>,
+    pub(super) day: Option<DaySynthesis>,
     /// The names of the writers.
     pub(super) by: Vec<String>,
 }
@@ -125,7 +125,7 @@ pub(super) struct ProjectWritings {
     /// Hash of the evidence on which the pieces of work are based.
     pub(super) basis: String,
     pub(super) works: WorkItems,
-    pub(super) missing: Vec<TurnName>,
+    pub(super) missing: Vec<TurnReference>,
 }
 
 impl ProjectWritings {
@@ -172,13 +172,13 @@ impl Writings {
         hash_basis(&works)
     }
 
-    pub(super) fn progress(&self, index: &Index) -> Progress {
+    pub(super) fn progress(&self, index: &Index) -> WritingProgress {
         let mut pieces = Vec::new();
         let name = |key: &str| index.find(key).map(|project| project.name.clone());
         for (project, own) in index.with_turns().zip(&self.projects) {
             for (session, (session_ref, evidence)) in project.sessions.iter().zip(&own.sessions) {
-                pieces.push(Piece {
-                    phase: Phase::Evidence,
+                pieces.push(ReportPart {
+                    phase: WritingPhase::Evidence,
                     project_key: Some(own.key.clone()),
                     project: name(&own.key),
                     session_ref: Some(session_ref.clone()),
@@ -188,8 +188,8 @@ impl Writings {
         }
         for own in &self.projects {
             let missing = own.missing.iter();
-            pieces.push(Piece {
-                phase: Phase::Project,
+            pieces.push(ReportPart {
+                phase: WritingPhase::Project,
                 project_key: Some(own.key.clone()),
                 project: name(&own.key),
                 session_ref: None,
@@ -200,15 +200,15 @@ impl Writings {
         }
         if !self.projects.is_empty() {
             let missing = self.day.is_none().then(|| "day".to_owned());
-            pieces.push(Piece {
-                phase: Phase::Daily,
+            pieces.push(ReportPart {
+                phase: WritingPhase::Daily,
                 project_key: None,
                 project: None,
                 session_ref: None,
                 missing: missing.into_iter().collect(),
             });
         }
-        Progress { pieces }
+        WritingProgress { pieces }
     }
 }
 

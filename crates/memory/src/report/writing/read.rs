@@ -7,7 +7,7 @@ use transcript::{Actor, Kind, PartKind, SessionEvent};
 
 use super::check::{InputErrors, JsonNode, word_enum};
 use super::index::{SessionRow, TurnRow};
-use super::{Desk, Refusal};
+use super::{RejectedInput, WriterWorkspace};
 use crate::logs;
 use crate::mask::Masker;
 
@@ -23,7 +23,7 @@ const TURN_BYTES_MAX: usize = 16 << 20;
 
 word_enum! {
     /// How much of a turn is read.
-    Mode {
+    ReadMode {
         Compact => "compact",
         Full => "full",
     }
@@ -31,7 +31,7 @@ word_enum! {
 
 /// The content of one line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Record {
+pub struct TurnRecord {
     pub line: u64,
     /// `human`, `agent`, `tool_call`, `tool_result`, `notice`.
     pub kind: &'static str,
@@ -67,7 +67,7 @@ pub struct TurnPage {
     pub turn_ref: String,
     pub first_line: u64,
     pub last_line: u64,
-    pub records: Vec<Record>,
+    pub records: Vec<TurnRecord>,
     /// The cursor of the next page, or null on the last one.
     pub next_cursor: Option<String>,
 }
@@ -82,13 +82,13 @@ pub(super) struct OpenTurn {
     project_key: String,
     session_ref: String,
     turn_ref: String,
-    mode: Mode,
-    records: Vec<Record>,
+    mode: ReadMode,
+    records: Vec<TurnRecord>,
 }
 
-impl Desk {
+impl WriterWorkspace {
     /// Reads a turn: `project_key`, `session_ref`, `turn_ref`, optionally `mode` and `cursor`.
-    pub fn read_turn(&mut self, input: &Value) -> Result<TurnPage, Refusal> {
+    pub fn read_turn(&mut self, input: &Value) -> Result<TurnPage, RejectedInput> {
         let mut errors = InputErrors::default();
         let node = JsonNode::root(input);
         node.check_fields(
@@ -97,7 +97,7 @@ impl Desk {
         );
         let mode = match node.optional("mode") {
             Some(mode) => mode.word(&mut errors),
-            None => Some(Mode::Compact),
+            None => Some(ReadMode::Compact),
         };
         let cursor = match node.optional("cursor") {
             Some(cursor) => parse_cursor(&cursor, &mut errors),
@@ -123,9 +123,9 @@ impl Desk {
                     format!("cannot be read: {reason}"),
                     "report it as an evidence_gap",
                 );
-                Refusal::from(std::mem::take(&mut errors))
+                RejectedInput::from(std::mem::take(&mut errors))
             })?;
-            let number = |mut record: Record| {
+            let number = |mut record: TurnRecord| {
                 record.text = self.numbering.renumber_str(&record.text).into_owned();
                 record
             };
@@ -168,7 +168,7 @@ fn parse_cursor(node: &JsonNode<'_>, errors: &mut InputErrors) -> Option<(usize,
 }
 
 /// Returns the records that fit into one page, and the start of the next page.
-fn take_page(records: &[Record], (from, offset): (usize, usize)) -> (Vec<Record>, Option<(usize, usize)>) {
+fn take_page(records: &[TurnRecord], (from, offset): (usize, usize)) -> (Vec<TurnRecord>, Option<(usize, usize)>) {
     let mut shown = Vec::new();
     let mut remaining = PAGE_BYTES;
     for (at, record) in records.iter().enumerate().skip(from) {
@@ -180,7 +180,7 @@ fn take_page(records: &[Record], (from, offset): (usize, usize)) -> (Vec<Record>
         if used < rest.len() && used == 0 {
             return (shown, Some((at, start)));
         }
-        shown.push(Record {
+        shown.push(TurnRecord {
             text: rest[..used].to_owned(),
             is_part: used < record.text.len(),
             ..record.clone()
@@ -197,7 +197,12 @@ fn take_page(records: &[Record], (from, offset): (usize, usize)) -> (Vec<Record>
 }
 
 /// Returns all readable records of a turn.
-fn read_records(session: &SessionRow, turn: &TurnRow, mode: Mode, masker: &Masker) -> Result<Vec<Record>, String> {
+fn read_records(
+    session: &SessionRow,
+    turn: &TurnRow,
+    mode: ReadMode,
+    masker: &Masker,
+) -> Result<Vec<TurnRecord>, String> {
     let log = logs::read_log(&session.log, Some(session.agent), Some(masker)).map_err(|error| error.reason())?;
     let main = log.parts.first().map_or(PartKind::Log, |part| part.kind);
     let lines = turn.first_line..=turn.last_line;
@@ -209,13 +214,13 @@ fn read_records(session: &SessionRow, turn: &TurnRow, mode: Mode, masker: &Maske
         let Some(kind) = record_kind(event) else { return Ok(()) };
         let text = match (text, kind) {
             // The one-line summary of a call replaces its arguments, which can be long.
-            (Some(text), "tool_call") if mode == Mode::Full => text,
+            (Some(text), "tool_call") if mode == ReadMode::Full => text,
             (_, "tool_call") | (None, _) => event.summary.to_string(),
             (Some(text), _) => text,
         };
         let (text, left_out_bytes) = cut_middle(text, kind, mode, remaining);
         remaining = remaining.saturating_sub(text.len());
-        records.push(Record {
+        records.push(TurnRecord {
             line: event.line,
             kind,
             tool: event.tool.as_deref().map(str::to_owned),
@@ -249,11 +254,11 @@ fn record_kind(event: &SessionEvent) -> Option<&'static str> {
 }
 
 /// Cuts a text to its maximum length. Returns it with the number of bytes omitted from its middle.
-fn cut_middle(text: String, kind: &str, mode: Mode, remaining: usize) -> (String, usize) {
+fn cut_middle(text: String, kind: &str, mode: ReadMode, remaining: usize) -> (String, usize) {
     let (head, tail) = match (mode, kind) {
-        (Mode::Full, _) => (TEXT_BYTES_MAX, TAIL_BYTES),
-        (Mode::Compact, "tool_result") => (HEAD_BYTES, TAIL_BYTES),
-        (Mode::Compact, _) => (MESSAGE_BYTES, TAIL_BYTES),
+        (ReadMode::Full, _) => (TEXT_BYTES_MAX, TAIL_BYTES),
+        (ReadMode::Compact, "tool_result") => (HEAD_BYTES, TAIL_BYTES),
+        (ReadMode::Compact, _) => (MESSAGE_BYTES, TAIL_BYTES),
     };
     let head = head.min(remaining);
     if text.len() <= head + tail {
@@ -268,8 +273,8 @@ fn cut_middle(text: String, kind: &str, mode: Mode, remaining: usize) -> (String
 mod tests {
     use super::*;
 
-    fn record(line: u64, text: &str) -> Record {
-        Record {
+    fn record(line: u64, text: &str) -> TurnRecord {
+        TurnRecord {
             line,
             kind: "human",
             tool: None,
@@ -309,7 +314,7 @@ mod tests {
 
     #[test]
     fn a_long_result_is_cut_in_its_middle_between_characters() {
-        let (text, left_out) = cut_middle("日".repeat(1_000), "tool_result", Mode::Compact, usize::MAX);
+        let (text, left_out) = cut_middle("日".repeat(1_000), "tool_result", ReadMode::Compact, usize::MAX);
         assert!(text.len() < 1_100 && text.contains(" […] "), "{text}");
         assert_eq!(text.len() - " […] ".len() + left_out, 3_000);
     }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::check::{InputErrors, JsonNode, word_enum};
 use super::evidence::{LIST_MAX, TEXT_CHARS_MAX, TURNS_MAX};
-use super::index::{CITATIONS_MAX, Cited, Index, ProjectRow};
+use super::index::{CITATIONS_MAX, Index, ProjectRow, TurnCitation};
 
 /// Maximum length of a title.
 const TITLE_CHARS_MAX: usize = 100;
@@ -62,20 +62,20 @@ impl Disposition {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CitedClaim {
     pub text: String,
-    pub citations: Vec<Cited>,
+    pub citations: Vec<TurnCitation>,
 }
 
 /// The writer's assessment of the outcome.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Disposed {
+pub struct DispositionClaim {
     pub kind: Disposition,
     pub text: String,
-    pub citations: Vec<Cited>,
+    pub citations: Vec<TurnCitation>,
 }
 
 /// A reference to a turn of a project.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub struct TurnName {
+pub struct TurnReference {
     pub session_ref: String,
     pub turn_ref: String,
 }
@@ -86,13 +86,13 @@ pub struct WorkItem {
     pub work_ref: String,
     pub kind: WorkKind,
     pub title: String,
-    pub covers: Vec<TurnName>,
+    pub covers: Vec<TurnReference>,
     pub asked: Vec<CitedClaim>,
     pub done: Vec<CitedClaim>,
     pub came: Vec<CitedClaim>,
     pub open: Vec<CitedClaim>,
     pub decided: Vec<CitedClaim>,
-    pub disposition: Option<Disposed>,
+    pub disposition: Option<DispositionClaim>,
 }
 
 /// The pieces of one project so far, by reference.
@@ -175,12 +175,12 @@ fn check_covers(
     own: &str,
     node: &JsonNode<'_>,
     errors: &mut InputErrors,
-) -> Vec<TurnName> {
+) -> Vec<TurnReference> {
     let Some(field) = node.field("covers", errors) else {
         return Vec::new();
     };
     let before = errors.count();
-    let mut covers: Vec<TurnName> = Vec::new();
+    let mut covers: Vec<TurnReference> = Vec::new();
     for node in field.list(TURNS_MAX * 10, errors) {
         node.check_fields(&["session_ref", "turn_ref"], errors);
         let Some(session) = project.session(&node, errors) else {
@@ -189,7 +189,7 @@ fn check_covers(
         let Some(turn) = session.turn(&node, errors) else {
             continue;
         };
-        let name = TurnName {
+        let name = TurnReference {
             session_ref: session.session_ref.as_str().to_owned(),
             turn_ref: turn.turn_ref.clone(),
         };
@@ -213,7 +213,7 @@ fn check_covers(
 fn check_claims(
     index: &Index,
     project: &ProjectRow,
-    covers: &[TurnName],
+    covers: &[TurnReference],
     node: &JsonNode<'_>,
     field: &str,
     errors: &mut InputErrors,
@@ -229,14 +229,14 @@ fn check_claims(
 fn check_disposition(
     index: &Index,
     project: &ProjectRow,
-    covers: &[TurnName],
+    covers: &[TurnReference],
     node: &JsonNode<'_>,
     errors: &mut InputErrors,
-) -> Option<Disposed> {
+) -> Option<DispositionClaim> {
     node.check_fields(&["kind", "text", "citations"], errors);
     let kind = node.field("kind", errors).and_then(|kind| kind.word(errors));
     let CitedClaim { text, citations } = check_claim(index, Some((project, covers)), node, errors)?;
-    Some(Disposed {
+    Some(DispositionClaim {
         kind: kind?,
         text,
         citations,
@@ -246,7 +246,7 @@ fn check_disposition(
 /// Validates a sentence with its citations, which must be within one piece of work if `of` is given.
 pub(super) fn check_claim(
     index: &Index,
-    of: Option<(&ProjectRow, &[TurnName])>,
+    of: Option<(&ProjectRow, &[TurnReference])>,
     node: &JsonNode<'_>,
     errors: &mut InputErrors,
 ) -> Option<CitedClaim> {
@@ -264,7 +264,7 @@ pub(super) fn check_claim(
         let Some(cited) = index.cited(&node, of.map(|(project, _)| project), errors) else {
             continue;
         };
-        let is_own = |name: &TurnName| name.session_ref == cited.session_ref && name.turn_ref == cited.turn_ref;
+        let is_own = |name: &TurnReference| name.session_ref == cited.session_ref && name.turn_ref == cited.turn_ref;
         if of.is_some_and(|(_, covers)| !covers.iter().any(is_own)) {
             let hint = "cite only covered turns, or add this turn to `covers`";
             node.add_error(errors, "is in a turn that this piece does not cover", hint);
@@ -307,12 +307,12 @@ pub(super) fn restore_valid(index: &Index, project: &ProjectRow, basis: &str, st
 }
 
 /// Returns the turns of a project that no piece covers yet.
-pub(super) fn missing_turns(project: &ProjectRow, works: &WorkItems) -> Vec<TurnName> {
-    let name = |(session, turn): (&super::index::SessionRow, &super::index::TurnRow)| TurnName {
+pub(super) fn missing_turns(project: &ProjectRow, works: &WorkItems) -> Vec<TurnReference> {
+    let name = |(session, turn): (&super::index::SessionRow, &super::index::TurnRow)| TurnReference {
         session_ref: session.session_ref.as_str().to_owned(),
         turn_ref: turn.turn_ref.clone(),
     };
-    let is_covered = |name: &TurnName| works.values().any(|item| item.covers.contains(name));
+    let is_covered = |name: &TurnReference| works.values().any(|item| item.covers.contains(name));
     project.turns().map(name).filter(|name| !is_covered(name)).collect()
 }
 

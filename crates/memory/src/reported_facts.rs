@@ -17,7 +17,7 @@ const SIGINT: i64 = 2;
 const SIGTERM: i64 = 15;
 
 /// Returns the newest fact of each kind, oldest first.
-pub(crate) fn newest(facts: &[Fact]) -> Vec<ReportedFact> {
+pub(crate) fn newest_facts(facts: &[Fact]) -> Vec<ReportedFact> {
     let last = |fact: &&Fact| {
         !facts
             .iter()
@@ -38,8 +38,8 @@ fn is_after(fact: &Fact, other: &Fact) -> bool {
 }
 
 /// Adjusts the outcome judged from the log by the facts reported since the session's last event.
-pub(crate) fn judge(by_log: Judgement, facts: &[Fact], ended_at: Option<Timestamp>) -> Judgement {
-    let reported = newest(facts);
+pub(crate) fn apply_facts(by_log: Judgement, facts: &[Fact], ended_at: Option<Timestamp>) -> Judgement {
+    let reported = newest_facts(facts);
     let since = reported
         .iter()
         .filter(|fact| ended_at.is_none_or(|ended| fact.at + SLACK >= ended));
@@ -138,7 +138,7 @@ mod tests {
             confidence: Confidence::High,
             ..Judgement::default()
         };
-        let judgement = judge(by_log, &facts, Timestamp::from_second(1000).ok());
+        let judgement = apply_facts(by_log, &facts, Timestamp::from_second(1000).ok());
         let evidence: Vec<&str> = judgement.evidence.iter().map(|fact| fact.text.as_str()).collect();
         let ended = if judgement.is_ended { " ended" } else { "" };
         let sure = judgement.confidence.as_str();

@@ -6,12 +6,14 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use transcript::Turn;
 
-use super::fields::{Citation, Covered, Day, Excerpt, ExcerptLine, LineKind, Project, Statement, Totals, Work};
+use super::fields::{
+    Citation, CoveredTurn, DayReport, ExcerptLine, LineKind, PieceOfWork, ReportProject, Statement, Totals, TurnExcerpt,
+};
 use super::open::{decision_statements, recorded_decisions};
 use super::paths::{relative_path, shorten_path};
 use super::words::{Sentence, count_noun, make_title, say, shorten_quote};
 use super::workspace::Workspace;
-use super::{Ask, ReportError};
+use super::{ReportError, ReportRequest};
 use crate::diary;
 use crate::digest::{Digest, SessionCommit, Snippet};
 use crate::outcome::OutcomeReason;
@@ -40,7 +42,7 @@ pub(super) struct EvictedSession {
 pub(super) fn find_evicted(
     store: &Store,
     workspace: &Workspace,
-    ask: &Ask<'_>,
+    request: &ReportRequest<'_>,
 ) -> Result<Vec<EvictedSession>, ReportError> {
     let Some((start, end)) = workspace.metadata.window() else {
         return Ok(Vec::new());
@@ -53,7 +55,7 @@ pub(super) fn find_evicted(
     let mut found: Vec<EvictedSession> = Vec::new();
     let listed = store.reads().listed()?;
     for session in listed.iter().filter(|session| {
-        session.status == Status::Evicted && !session.is_subagent && ask.includes_session(&session.session_uid)
+        session.status == Status::Evicted && !session.is_subagent && request.includes_session(&session.session_uid)
     }) {
         let overlaps = session.started_micros.is_none_or(|at| at < end.as_microsecond())
             && session.last_micros.is_none_or(|at| at >= start.as_microsecond());
@@ -70,17 +72,17 @@ pub(super) fn find_evicted(
         else {
             continue;
         };
-        let (project_key, label) = diary::project_of(
+        let (project_key, label) = diary::workspace_project(
             session.cwd.as_deref(),
             session.flavor(),
             session.native_session_id(),
-            ask.home,
+            request.home,
         );
         let calls = store.reads().calls_of(&session.session_uid)?;
         let day_calls = calls
             .iter()
             .filter(|call| call.ts.is_some_and(|ts| start <= ts && ts < end));
-        let sum = usage::sum_calls(day_calls, ask.prices);
+        let sum = usage::sum_calls(day_calls, request.prices);
         let whole = turns.len() == all.len();
         found.push(EvictedSession {
             decisions: recorded_decisions(store, &session.session_uid, &all, &turns)?,
@@ -146,7 +148,7 @@ fn assign_names(found: &mut [EvictedSession], workspace: &Workspace) {
 
 /// Adds the evicted sessions to a day. When such a session was active is no longer known, so the active time of its
 /// digest is added to the total, limited by the length of the day so far.
-pub(super) fn add_evicted(day: &mut Day, evicted: Vec<EvictedSession>, day_length_s: u64) {
+pub(super) fn add_evicted(day: &mut DayReport, evicted: Vec<EvictedSession>, day_length_s: u64) {
     for session in evicted {
         let work = session.build_work();
         day.totals.sessions += 1;
@@ -167,7 +169,7 @@ pub(super) fn add_evicted(day: &mut Day, evicted: Vec<EvictedSession>, day_lengt
             .position(|project| project.project_key == session.project_key);
         let at = at.unwrap_or_else(|| {
             day.totals.projects += 1;
-            day.projects.push(Project {
+            day.projects.push(ReportProject {
                 project_key: session.project_key.clone(),
                 project: session.project.clone(),
                 totals: Totals {
@@ -244,7 +246,7 @@ impl EvictedSession {
             .collect()
     }
 
-    fn build_work(&self) -> Work {
+    fn build_work(&self) -> PieceOfWork {
         let digest = &self.digest;
         let mut prompts = self.cite_snippets(digest.first_prompt.iter().chain(&digest.snippets), "human");
         prompts.dedup_by_key(|(snippet, _)| snippet.line);
@@ -262,7 +264,7 @@ impl EvictedSession {
                     .cite([citation.clone()])
             })
             .collect();
-        Work {
+        PieceOfWork {
             title,
             outcome: digest.outcome.outcome,
             reason: digest.outcome.reason,
@@ -270,7 +272,7 @@ impl EvictedSession {
             from_digest: true,
             agents: vec![digest.flavor.clone()],
             covers: (1..=self.turns.len())
-                .map(|turn| Covered {
+                .map(|turn| CoveredTurn {
                     session_ref: self.session_ref.clone(),
                     turn_ref: format!("T{turn:04}"),
                 })
@@ -394,7 +396,7 @@ impl EvictedSession {
     }
 
     /// Builds excerpts of the cited turns from what the digest quotes.
-    fn build_excerpts(&self, work: &Work) -> Vec<Excerpt> {
+    fn build_excerpts(&self, work: &PieceOfWork) -> Vec<TurnExcerpt> {
         let digest = &self.digest;
         let lists = [&work.asked, &work.done, &work.came, &work.open];
         let statements = std::iter::once(&work.title).chain(lists.into_iter().flatten());
@@ -423,7 +425,7 @@ impl EvictedSession {
         let excerpt = |at: usize| {
             let citation = self.cite_turn(at);
             let is_cited = cited.iter().any(|other| other.turn_ref == citation.turn_ref);
-            is_cited.then(|| Excerpt {
+            is_cited.then(|| TurnExcerpt {
                 agent: digest.flavor.clone(),
                 session_id: digest.session_uid.split_once(':').map_or("", |(_, id)| id).to_owned(),
                 from_digest: true,
