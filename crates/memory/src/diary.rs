@@ -174,7 +174,7 @@ pub fn prepare(ask: &Ask<'_>, store: Option<&Store>) -> Result<Prepared, DiaryEr
         return Ok(Prepared::Empty);
     }
     let lookup = assemble::ChildLookup {
-        children: children::ChildLogs::new(&logs),
+        children: children::ChildLogs::new(&logs, ask.copies.disclosure()),
         store,
         recalled: &recalled,
         forgotten: &forgotten,

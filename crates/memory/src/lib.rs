@@ -23,6 +23,7 @@ mod findings;
 pub mod follow;
 mod heard;
 pub mod hub;
+pub mod ingest;
 pub mod kept;
 pub mod logs;
 pub mod mask;

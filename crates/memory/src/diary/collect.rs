@@ -11,7 +11,7 @@ use transcript::{Agent, PartKind, SessionUid, grok_project};
 
 use super::audit::Skipped;
 use super::children::file_stem;
-use super::copy::{Copied, Copies, copy};
+use super::copy::{Copied, Copies, copy, copy_scanned};
 use super::recalled::{ForgottenSessions, StoredCompanion};
 use super::roots::Project;
 use super::scan::{DayMatcher, LogScan, scan};
@@ -155,7 +155,16 @@ fn examine_log(
         Err(error) => return unread(error),
     }
     let scanned = day.may_contain_day(candidate.agent, &text).and_then(|may_be| {
-        let scan = may_be.then(|| scan(candidate.agent, candidate.place, candidate.companions, &text, day));
+        let scan = may_be.then(|| {
+            scan(
+                candidate.agent,
+                candidate.place,
+                candidate.companions,
+                &text,
+                ask.copies.disclosure(),
+                day,
+            )
+        });
         scan.transpose()
     });
     let scan = match scanned {
@@ -208,7 +217,7 @@ fn copy_session(
             "is excluded by the settings".to_owned(),
         ]));
     }
-    let copied = copy(text, ask.copies, to)?;
+    let copied = copy_scanned(text, ask.copies, agent, &scan.clean, to)?;
     let companions = match agent {
         Agent::Grok if candidate.is_from_memory => copy_stored_companions(candidate.companions, ask.copies, to),
         Agent::Grok => copy_companions(place, ask.copies, to),

@@ -198,7 +198,7 @@ fn take_page(records: &[Record], (from, offset): (usize, usize)) -> (Vec<Record>
 
 /// Returns all readable records of a turn.
 fn read_records(session: &SessionRow, turn: &TurnRow, mode: Mode, masker: &Masker) -> Result<Vec<Record>, String> {
-    let log = logs::read_log(&session.log, Some(session.agent), Some(masker)).map_err(|error| error.reason())?;
+    let log = logs::read_log(&session.log, Some(session.agent), masker).map_err(|error| error.reason())?;
     let main = log.parts.first().map_or(PartKind::Log, |part| part.kind);
     let lines = turn.first_line..=turn.last_line;
     let is_wanted =
