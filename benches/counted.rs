@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::{env, fs, io};
 
-use memory::mask::{MaskKey, Masker, UserRules};
+use memory::mask::{LineState, MaskKey, Masker, UserRules};
 use memory::packs::{self, FRAME_BYTES};
 use memory::spool;
 use serde::Serialize;
@@ -198,9 +198,10 @@ pub fn path(name: &str, log: &Path) {
             let masker = Masker::new(&MaskKey::new([7; 32]), &UserRules::default()).expect("the rules compile");
             Box::new(move || {
                 let mut found = Vec::new();
+                let mut state = LineState::of_agent(Agent::Claude);
                 let lines = bytes.split(|byte| *byte == b'\n');
                 lines
-                    .map(|line| masker.mask_json_line(line, &mut found).len())
+                    .map(|line| masker.mask_next_line(&mut state, line, &mut found).len())
                     .sum::<usize>()
                     + found.len()
             })
@@ -218,7 +219,7 @@ pub fn path(name: &str, log: &Path) {
             };
             Box::new(move || {
                 let mut state = State::new(agent, Origin::of(&origin));
-                let delta = state.resume(PartKind::Log, &mut Lines::new(&bytes[..]));
+                let delta = state.read_unmasked(PartKind::Log, &mut Lines::new(&bytes[..]));
                 delta.expect("bytes in memory can be read").events.len()
             })
         }

@@ -235,7 +235,7 @@ fn reading(log: &Log) -> Reading {
 
 fn reading_by(agent: Agent, log: &Log) -> Reading {
     let mut state = State::new(agent, Origin::of(&log.path));
-    let delta = state.resume(PartKind::Log, &mut Lines::new(&log.bytes[..]));
+    let delta = state.read_unmasked(PartKind::Log, &mut Lines::new(&log.bytes[..]));
     let mut reading = Reading::default();
     reading.apply(delta.expect("bytes in memory can be read"));
     reading.settle();

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Instant;
 
-use memory::mask::Masker;
+use memory::mask::{LineState, Masker};
 use memory::packs::{self, FRAME_BYTES};
 use transcript::{Agent, Lines, Origin, PartKind, State};
 
@@ -105,14 +105,15 @@ impl Roofline {
             Stage::Read => fs::read(&log.path).map_or(0, |bytes| bytes.len()),
             Stage::Parse => {
                 let mut state = State::new(log.agent, Origin::of(&log.path.to_string_lossy()));
-                let delta = state.resume(log.kind, &mut Lines::new(&log.bytes[..]));
+                let delta = state.read_unmasked(log.kind, &mut Lines::new(&log.bytes[..]));
                 delta.expect("bytes in memory can be read").events.len()
             }
             Stage::Mask => {
                 let mut found = Vec::new();
+                let mut state = LineState::of_agent(log.agent);
                 let lines = log.bytes.split(|byte| *byte == b'\n');
                 let masked: usize = lines
-                    .map(|line| self.masker.mask_json_line(line, &mut found).len())
+                    .map(|line| self.masker.mask_next_line(&mut state, line, &mut found).len())
                     .sum();
                 masked + found.len()
             }

@@ -5,7 +5,7 @@
 use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
-use memory::mask::{MaskKey, Masker, TextState, UserRules};
+use memory::mask::{LineState, MaskKey, Masker, TextState, UserRules};
 use serde_json::Value;
 
 static MASKER: LazyLock<Masker> =
@@ -14,13 +14,13 @@ static MASKER: LazyLock<Masker> =
 fuzz_target!(|bytes: &[u8]| {
     let line = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
     let mut hits = Vec::new();
-    let masked = MASKER.mask_json_line(line, &mut hits).into_owned();
+    let masked = MASKER.mask_next_line(&mut LineState::default(), line, &mut hits).into_owned();
     assert!(!masked.contains(&b'\n'), "a line stays one");
     assert!(hits.is_empty() == (masked == line), "what changes is told");
     if serde_json::from_slice::<Value>(line).is_ok() {
         assert!(serde_json::from_slice::<Value>(&masked).is_ok(), "JSON stays JSON");
     }
-    let again = MASKER.mask_json_line(&masked, &mut Vec::new());
+    let again = MASKER.mask_next_line(&mut LineState::default(), &masked, &mut Vec::new());
     assert_eq!(
         String::from_utf8_lossy(&again),
         String::from_utf8_lossy(&masked),

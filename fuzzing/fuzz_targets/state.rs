@@ -26,7 +26,7 @@ fn go_on(bytes: &[u8]) {
     let mut lines = Lines::resume(LOG.as_bytes(), state.lines(PartKind::Log), 0);
     reading.apply(
         state
-            .resume(PartKind::Log, &mut lines)
+            .read_unmasked(PartKind::Log, &mut lines)
             .expect("bytes in memory can be read"),
     );
     reading.settle();

@@ -77,7 +77,7 @@ impl<'a> Input<'a> {
         if let Some(meta) = self.meta {
             state.companion(PartKind::Meta, meta);
         }
-        let delta = state.resume(PartKind::Log, &mut Lines::new(self.log));
+        let delta = state.read_unmasked(PartKind::Log, &mut Lines::new(self.log));
         reading.apply(delta.expect("bytes in memory can be read"));
         reading.settle();
         (reading, state)
@@ -104,7 +104,7 @@ impl<'a> Input<'a> {
                 state.companion(PartKind::Meta, meta);
             }
             let mut lines = Lines::resume(&self.log[from..to], state.lines(PartKind::Log), from as u64);
-            let delta = state.resume(PartKind::Log, &mut lines);
+            let delta = state.read_unmasked(PartKind::Log, &mut lines);
             let delta = delta.expect("bytes in memory can be read");
             amendments += delta.amendments.len();
             reading.apply(delta);

@@ -56,7 +56,9 @@ impl Portrait {
         }
         session.settle(that_count(&calls).into_iter());
         session.cost.wall_clock_s = wall_clock_s(session.started_at, session.ended_at);
-        session.source_path = Some(reads.log_path(uid)?).filter(|path| !path.is_empty());
+        // The names of directories can be secrets, too.
+        let path = Some(reads.log_path(uid)?).filter(|path| !path.is_empty());
+        session.source_path = path.map(|path| texts.masker.mask_str(&path, &mut Vec::new()).into_owned());
         session.source_bytes = counted.bytes;
         let of_log = reads.line_count(uid, "log")?;
         let location = texts.locate(uid)?;

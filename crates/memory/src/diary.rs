@@ -174,7 +174,7 @@ pub fn prepare(request: &PrepareRequest<'_>, store: Option<&Store>) -> Result<Pr
         return Ok(Prepared::Empty);
     }
     let lookup = assemble::ChildLookup {
-        children: children::ChildLogs::new(&logs),
+        children: children::ChildLogs::new(&logs, request.copies.disclosure()),
         store,
         recalled: &recalled,
         forgotten: &forgotten,

@@ -18,6 +18,7 @@ use transcript::{Agent, Unknown};
 
 use crate::files;
 use crate::logs::{LogError, Survey, survey};
+use crate::mask::Masker;
 use crate::sources::{self, Log, Root, Unread};
 
 pub use deep::{Damage, DamageKind, StoreHealth, examine_store, mark_damaged};
@@ -104,6 +105,7 @@ pub struct Examination<'a> {
     pub roots: &'a [Root],
     pub now: Timestamp,
     pub threads: usize,
+    pub masker: &'a Masker,
     /// Returns `true` for logs that must not be read.
     pub is_ignored: &'a (dyn Fn(&Path) -> bool + Sync),
     /// Called with the number of logs read and the total number, from several threads.
@@ -116,6 +118,7 @@ pub fn examine(examination: &Examination<'_>) -> Vec<AgentHealth> {
         roots,
         now,
         threads,
+        masker,
         is_ignored,
         progress,
     } = *examination;
@@ -142,7 +145,7 @@ pub fn examine(examination: &Examination<'_>) -> Vec<AgentHealth> {
         }
         found.push((health, logs));
     }
-    read_all(found, threads, progress)
+    read_all(found, threads, masker, progress)
 }
 
 /// Returns what Claude Code will delete from its roots, or `None` if it has no root.
@@ -157,6 +160,7 @@ pub fn cleanup_of_claude(roots: &[Root], now: Timestamp, is_ignored: &dyn Fn(&Pa
 fn read_all(
     found: Vec<(AgentHealth, Vec<Log>)>,
     threads: usize,
+    masker: &Masker,
     progress: &(dyn Fn(usize, usize) + Sync),
 ) -> Vec<AgentHealth> {
     let mut healths = Vec::new();
@@ -174,7 +178,7 @@ fn read_all(
         for _ in 0..threads.clamp(1, 64) {
             scope.spawn(|| {
                 while let Some((at, log)) = logs.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let read = survey(&log.path, log.agent);
+                    let read = survey(&log.path, log.agent, masker);
                     if let Ok(mut healths) = healths.lock() {
                         healths[*at].add_survey(log, read);
                     }
@@ -301,6 +305,11 @@ mod tests {
     use std::fs;
 
     use super::*;
+    use crate::mask::{MaskKey, UserRules};
+
+    fn masker() -> Masker {
+        Masker::new(&MaskKey::new([7; 32]), &UserRules::default()).unwrap()
+    }
 
     #[test]
     fn examine_counts_sessions_and_names_the_first_fault() {
@@ -327,6 +336,7 @@ mod tests {
             roots: &roots,
             now: Timestamp::now(),
             threads: 2,
+            masker: &masker(),
             is_ignored: &|path| path.ends_with("ignored.jsonl"),
             progress: &|_, _| {},
         };
@@ -379,6 +389,7 @@ mod tests {
             roots: &roots,
             now: Timestamp::now(),
             threads: 1,
+            masker: &masker(),
             is_ignored: &|_| false,
             progress: &|_, _| {},
         };

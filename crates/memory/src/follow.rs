@@ -5,12 +5,13 @@ use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use transcript::{Agent, Delta, Line, LineBody, Lines, Origin, PartKind, State, bodies};
+use transcript::{Agent, Delta, Origin, PartKind, State, bodies};
 
 use crate::files;
+use crate::ingest::{self, LineForm, LineMasker};
 use crate::kept;
 use crate::logs;
-use crate::mask::Masker;
+use crate::mask::{LineState, Masker};
 use crate::store::{Cursor, Store, StoreError};
 use crate::sweep::ends;
 
@@ -20,6 +21,8 @@ pub struct Follow {
     path: PathBuf,
     part: PartKind,
     state: State,
+    /// What the lines that were read left for the masker, or `None` before the first poll.
+    streams: Option<LineState>,
     lines: u64,
     read_to: u64,
     ends_mid_line: bool,
@@ -52,7 +55,7 @@ impl Follow {
             return Ok(None);
         };
         let path = PathBuf::from(&cursor.path);
-        if logs::is_packed(&path) {
+        if ingest::is_packed(&path) {
             return Ok(None);
         }
         let state = store.reads().reader_state(session_uid)?;
@@ -67,6 +70,7 @@ impl Follow {
                 path,
                 part,
                 state,
+                streams: None,
                 lines: cursor.lines,
                 read_to: cursor.read_to,
                 ends_mid_line: cursor.ends_mid_line,
@@ -76,6 +80,7 @@ impl Follow {
                 agent,
                 path,
                 part,
+                streams: None,
                 lines: 0,
                 read_to: 0,
                 ends_mid_line: false,
@@ -104,42 +109,57 @@ impl Follow {
         if metadata.len() == self.read_to {
             return Ok(appended);
         }
-        let mut source = logs::unpacked(&self.path, file).map_err(Lost::Unreadable)?;
-        source.seek_to(self.read_to).map_err(Lost::Unreadable)?;
-        let mut lines = Lines::resume(source, self.lines, self.read_to);
+        let form = LineForm::Json(Some(self.agent));
+        let mut source = ingest::unpacked(&self.path, file).map_err(Lost::Unreadable)?;
+        let line_masker = match self.streams.take() {
+            Some(streams) => {
+                source.seek_to(self.read_to).map_err(Lost::Unreadable)?;
+                LineMasker::resume(masker, form, streams)
+            }
+            None => {
+                let mut first = LineMasker::new(masker, form);
+                source
+                    .seek_to_line(self.read_to, &mut first)
+                    .map_err(Lost::Unreadable)?;
+                first
+            }
+        };
+        let mut lines = ingest::resume_lines(source, self.lines, self.read_to, line_masker);
         while let Some(line) = lines.next().map_err(Lost::Unreadable)? {
-            if !line.terminated {
+            if !line.is_terminated() {
                 break;
             }
-            let length = match line.body {
-                LineBody::Bytes(bytes) => bytes.len() as u64,
-                LineBody::Oversized { length, .. } => length,
-            };
+            let length = line.length();
             self.read_to += length + 1;
-            // The break of a line that was taken without one.
-            if std::mem::take(&mut self.ends_mid_line) && length == 0 {
-                continue;
+            if std::mem::take(&mut self.ends_mid_line) {
+                // The break of a line that was taken without one.
+                if length == 0 {
+                    continue;
+                }
+                // The line went on: alone, its rest is no record, and may be the rest of a token.
+                self.restart();
+                return self.poll(masker);
             }
             self.lines += 1;
-            let masked = match line.body {
-                LineBody::Bytes(bytes) => Some(masker.mask_json_line(bytes, &mut Vec::new())),
-                LineBody::Oversized { .. } => None,
-            };
-            let line = Line {
-                number: self.lines,
-                body: masked.as_deref().map_or(line.body, LineBody::Bytes),
-                ..line
-            };
+            let line = line.mask(&mut Vec::new()).with_number(self.lines);
             let first = delta.events.len();
             self.state.take(self.part, &line, delta);
-            if let LineBody::Bytes(bytes) = line.body {
+            if let Some(bytes) = line.bytes() {
                 let bodies = bodies(self.agent, bytes);
                 let own = delta.events[first..].iter().filter(|event| event.text_line.is_none());
                 let found = own.filter_map(|event| Some((event.seq, logs::text_of(event, &bodies)?)));
                 appended.texts.extend(found);
             }
         }
+        self.streams = Some(lines.into_masker().into_streams());
         self.state.close(delta);
         Ok(appended)
+    }
+
+    /// Goes back to the beginning of the log.
+    fn restart(&mut self) {
+        self.state = State::new(self.agent, Origin::of(&self.path.to_string_lossy()));
+        self.streams = None;
+        (self.lines, self.read_to, self.ends_mid_line) = (0, 0, false);
     }
 }

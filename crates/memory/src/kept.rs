@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::ops::RangeInclusive;
 
-use transcript::{Line, LineBody, PartKind, SafeName, SessionEvent};
+use transcript::{Line, LineBody, MaskedLine, PartKind, SafeName, SessionEvent};
 
 use crate::breaks;
+use crate::ingest;
 use crate::packs;
 pub use crate::store::agent_of;
 use crate::store::{FrameRow, Store, StoreError};
@@ -18,7 +19,7 @@ pub fn each_line(
     store: &Store,
     session_uid: &str,
     part: &str,
-    mut take: impl FnMut(&Line<'_>),
+    mut take: impl FnMut(&MaskedLine<'_>),
 ) -> Result<(), StoreError> {
     let (mut number, mut is_open) = (0, false);
     each_bytes(store, session_uid, part, |bytes| {
@@ -26,12 +27,12 @@ pub fn each_line(
         for line in breaks::lines(bytes) {
             number += 1;
             let (body, terminated) = line.strip_suffix(b"\n").map_or((line, false), |body| (body, true));
-            take(&Line {
+            take(&ingest::kept_line(Line {
                 number,
                 offset: 0,
                 body: packs::body(body),
                 terminated,
-            });
+            }));
         }
         Ok(())
     })

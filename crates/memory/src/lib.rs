@@ -22,6 +22,7 @@ pub mod find;
 mod findings;
 pub mod follow;
 pub mod hub;
+pub mod ingest;
 pub mod kept;
 pub mod logs;
 pub mod mask;

@@ -1,42 +1,33 @@
 //! Reads logs from disk: one file, or a session with all its parts.
 
 mod head;
-mod masked;
-mod plain;
 mod sketch;
 mod spills;
 mod survey;
 
 use std::collections::{BTreeMap, HashMap};
-use std::fs::File;
-use std::io::{self, BufReader, Read, Seek, SeekFrom};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 use transcript::{
-    Agent, Call, Delta, Fate, Fates, Line, LineBody, Lines, Origin, Part, PartKind, Reading, SessionEvent, State,
-    Unknown, counted,
+    Agent, Call, Delta, Fate, Fates, Origin, Part, PartKind, Reading, SessionEvent, State, Unknown, counted,
 };
 
 pub use head::{agent_of_head, cwd_of_head};
-pub(crate) use masked::each_masked_line;
-use masked::mask_line;
-use plain::Plain;
 pub(crate) use sketch::sketch;
-pub(crate) use spills::mask_text;
 pub use spills::spilled;
 pub(crate) use spills::{session_tree, spills_of};
 pub(crate) use survey::{Survey, survey};
 
 use crate::breaks;
 use crate::files;
-use crate::mask::{LineState, Masker};
+use crate::ingest::{self, CleanLines, Disclosure, LineForm};
+use crate::mask::Masker;
 use crate::sources::{self, Log, Unread};
 pub(crate) use crate::whole::text_of;
 use crate::whole::{self, Whole};
 
-/// A window of zstd larger than 128 MiB is refused: it would be held in memory.
-const ZSTD_WINDOW_LOG_MAX: u32 = 27;
 /// So many lines are read at once before what they gave is handed over.
 const PIECE_LINES: u64 = 4096;
 /// How many events of one log are held to be shown: about 200 MB. No session a person led has so many.
@@ -96,7 +87,7 @@ pub struct PartReading {
     pub path: PathBuf,
     pub bytes: u64,
     pub fates: Fates,
-    plain: Plain,
+    clean: CleanLines,
 }
 
 impl LogReading {
@@ -135,17 +126,17 @@ impl SessionReading {
 
 /// Reads a session: its log, and the logs of its subagents where the log is a main one.
 ///
-/// Only its owner may see a session unmasked: whoever shows it to anybody gives a masker.
+/// Only its owner may see a session unmasked: see [`Disclosure`].
 pub fn read_session<'m>(
     path: &Path,
     agent: Option<Agent>,
-    masker: impl Into<Option<&'m Masker>>,
+    disclosure: impl Into<Disclosure<'m>>,
 ) -> Result<SessionReading, LogError> {
-    let masker = masker.into();
+    let disclosure = disclosure.into();
     // Whoever names a link means what it leads to.
     let place = path.is_symlink().then(|| sources::place_of(path));
     let path = place.as_deref().unwrap_or(path);
-    let mut main = read_log(path, agent, masker)?;
+    let mut main = read_log(path, agent, disclosure)?;
     let mut session = SessionReading {
         unread: std::mem::take(&mut main.unread),
         main,
@@ -158,7 +149,7 @@ pub fn read_session<'m>(
     let found = sources::subagents_of(path, &told.native_session_id);
     session.unread.extend(found.unread);
     for Log { path, .. } in found.logs {
-        match read_log(&path, Some(Agent::Claude), masker) {
+        match read_log(&path, Some(Agent::Claude), disclosure) {
             Ok(mut log) => {
                 session.unread.append(&mut log.unread);
                 session.subagents.push(log);
@@ -188,18 +179,27 @@ fn settle(session: &mut SessionReading) {
     }
 }
 
-/// Reads one log whole, with the parts that lie beside it. Whoever shows what stands in it masks secrets.
-pub fn read_log(path: &Path, agent: Option<Agent>, masker: Option<&Masker>) -> Result<LogReading, LogError> {
+/// Reads one log whole, with the parts that lie beside it.
+pub fn read_log<'m>(
+    path: &Path,
+    agent: Option<Agent>,
+    disclosure: impl Into<Disclosure<'m>>,
+) -> Result<LogReading, LogError> {
+    let disclosure = disclosure.into();
     let mut reading = Reading::default();
     let mut left_out = LeftOut::default();
-    let mut read = read_pieces(path, agent, masker, &mut |delta| {
+    let mut read = read_pieces(path, agent, disclosure, &mut |delta| {
         reading.apply(delta);
         bound(&mut reading, &mut left_out);
     })?;
     reading.settle();
     let bytes = read.parts.first().map_or(0, |part| part.bytes);
     if let Some(session) = &mut reading.session {
-        session.source_path = Some(path.display().to_string());
+        let path = path.display().to_string();
+        session.source_path = Some(match disclosure.masker() {
+            Some(masker) => masker.mask_str(&path, &mut Vec::new()).into_owned(),
+            None => path,
+        });
         session.source_bytes = bytes;
     }
     Ok(LogReading {
@@ -252,7 +252,7 @@ struct PiecesRead {
 fn read_pieces(
     path: &Path,
     agent: Option<Agent>,
-    masker: Option<&Masker>,
+    disclosure: Disclosure<'_>,
     take: &mut dyn FnMut(Delta),
 ) -> Result<PiecesRead, LogError> {
     let agent = match agent {
@@ -266,7 +266,7 @@ fn read_pieces(
     let mut unread = sources::odd_companions(agent, path);
     for part in &source.parts {
         let is_named = part.path == path;
-        match read_part(agent, &mut state, part, masker, take) {
+        match read_part(agent, &mut state, part, disclosure, take) {
             Ok(part) if is_named => parts.insert(0, part),
             Ok(part) if part.kind.has_lines() => parts.push(part),
             Ok(_) => {}
@@ -289,48 +289,48 @@ fn read_part(
     agent: Agent,
     state: &mut State,
     part: &Part,
-    masker: Option<&Masker>,
+    disclosure: Disclosure<'_>,
     take: &mut dyn FnMut(Delta),
 ) -> io::Result<PartReading> {
     let (file, metadata) = files::open(&part.path)?;
     let mut fates = Fates::default();
-    let mut plain = Plain::default();
+    let mut clean = CleanLines::default();
     let name = part.path.file_name().unwrap_or_default().to_string_lossy();
-    if sources::is_left_alone(agent, &name) {
-        let mut lines = Lines::new(unpacked(&part.path, file)?);
-        while let Some(line) = lines.next()? {
-            let is_blank = matches!(line.body, LineBody::Bytes(bytes) if bytes.trim_ascii().is_empty());
-            fates.count(if is_blank { Fate::Blank } else { Fate::Skipped });
-        }
-    } else if part.kind.has_lines() {
-        let mut lines = Lines::new(unpacked(&part.path, file)?);
+    let is_left_alone = sources::is_left_alone(agent, &name);
+    if is_left_alone || part.kind.has_lines() {
+        let source = ingest::unpacked(&part.path, file)?;
+        let mut lines = ingest::masked_lines(source, disclosure, LineForm::Json(Some(agent)));
         let mut delta = Delta::default();
-        let mut line_state = LineState::default();
         let mut hand_over = |state: &State, mut delta: Delta| {
             state.close(&mut delta);
             fates.add(&delta.fates);
             take(delta);
         };
         while let Some(line) = lines.next()? {
-            let number = line.number;
-            match (masker, line.body) {
-                (Some(masker), LineBody::Bytes(bytes)) => {
-                    let masked = plain.mask(masker, &mut line_state, number, bytes);
-                    let body = LineBody::Bytes(&masked);
-                    state.take(part.kind, &Line { body, ..line }, &mut delta);
-                }
-                _ => state.take(part.kind, &line, &mut delta),
+            if is_left_alone {
+                delta
+                    .fates
+                    .count(if line.is_blank() { Fate::Blank } else { Fate::Skipped });
+                line.skip();
+                continue;
             }
+            let number = line.number();
+            state.take(part.kind, &line.mask_and_remember(&mut clean), &mut delta);
             if number % PIECE_LINES == 0 {
                 hand_over(state, std::mem::take(&mut delta));
             }
         }
-        hand_over(state, delta);
+        match is_left_alone {
+            true => fates.add(&delta.fates),
+            false => hand_over(state, delta),
+        }
     } else {
         let directory = part.path.parent().unwrap_or(Path::new(""));
         let bytes = files::read_companion(directory, &part.path)?;
-        let masked = masker.map_or(bytes.clone(), |masker| mask_text(masker, &bytes));
-        state.companion(part.kind, &masked);
+        state.companion(
+            part.kind,
+            &ingest::mask_bytes(disclosure, LineForm::Text, &bytes, &mut Vec::new()),
+        );
         // Read whole: its lines give no events, and all of them are known.
         for line in breaks::lines(&bytes) {
             fates.count(if line.trim_ascii().is_empty() {
@@ -345,7 +345,7 @@ fn read_part(
         path: part.path.clone(),
         bytes: metadata.len(),
         fates,
-        plain,
+        clean,
     })
 }
 
@@ -359,19 +359,37 @@ pub fn each_text<E>(
     wanted: impl Fn(&SessionEvent) -> bool,
     mut show: impl FnMut(&SessionEvent, Option<String>) -> Result<(), E>,
 ) -> Result<Result<(), E>, LogError> {
-    each_whole(log, Some(masker), wanted, |event, whole| show(event, whole.text))
+    each_whole(log, masker, wanted, |event, whole| show(event, whole.text))
+}
+
+/// Reads the main part of a log again and passes on each line, masked. Lines that are too long to be read are left out.
+pub(crate) fn each_masked_line<'m>(
+    log: &LogReading,
+    disclosure: impl Into<Disclosure<'m>>,
+    take: &mut dyn FnMut(u64, &[u8]),
+) -> Result<(), LogError> {
+    let clean = log.parts.first().map(|part| &part.clean);
+    let failed = |source| failed(&log.path, source);
+    let mut lines = ingest::open_lines(&log.path, disclosure, LineForm::Json(Some(log.agent))).map_err(failed)?;
+    while let Some(line) = lines.next().map_err(failed)? {
+        let line = line.mask_again(clean, &mut Vec::new());
+        if let Some(bytes) = line.bytes() {
+            take(line.number(), bytes);
+        }
+    }
+    Ok(())
 }
 
 /// The same with the pictures that belong to the events.
-pub fn each_whole<E>(
+pub fn each_whole<'m, E>(
     log: &LogReading,
-    masker: Option<&Masker>,
+    disclosure: impl Into<Disclosure<'m>>,
     wanted: impl Fn(&SessionEvent) -> bool,
     mut show: impl FnMut(&SessionEvent, Whole) -> Result<(), E>,
 ) -> Result<Result<(), E>, LogError> {
     // Other parts are short; their summaries are all there is to show of them.
     let main = log.parts.first().map_or(PartKind::Log, |part| part.kind);
-    let plain = log.parts.first().map(|part| &part.plain);
+    let clean = log.parts.first().map(|part| &part.clean);
     let (events, others): (Vec<_>, Vec<_>) = log
         .reading
         .events
@@ -386,25 +404,29 @@ pub fn each_whole<E>(
             .or_default()
             .push(event);
     }
-    let (file, _) = files::open(&log.path).map_err(|source| failed(&log.path, source))?;
-    let mut lines = Lines::new(unpacked(&log.path, file).map_err(|source| failed(&log.path, source))?);
+    let failed = |source| failed(&log.path, source);
+    let mut lines = ingest::open_lines(&log.path, disclosure, LineForm::Json(Some(log.agent))).map_err(failed)?;
     let mut wholes: HashMap<u64, Whole> = HashMap::new();
     let mut waiting = events.into_iter().peekable();
-    let mut line_state = LineState::default();
     while waiting.peek().is_some() {
-        let Some(line) = lines.next().map_err(|source| failed(&log.path, source))? else {
+        let Some(line) = lines.next().map_err(failed)? else {
             break;
         };
-        match (at_line.get(&line.number), line.body, masker) {
-            (Some(events), LineBody::Bytes(bytes), masker) => {
-                let masked = mask_line(plain, masker, &mut line_state, line.number, bytes);
-                wholes.extend(whole::of_line(log.agent, &masked, events));
+        let number = line.number();
+        match at_line.get(&number) {
+            Some(events) => {
+                let masked = line.mask_again(clean, &mut Vec::new());
+                wholes.extend(
+                    masked
+                        .bytes()
+                        .map(|bytes| whole::of_line(log.agent, bytes, events))
+                        .unwrap_or_default(),
+                );
             }
             // A token that was streamed over several lines may begin in one that is not shown.
-            (None, LineBody::Bytes(bytes), Some(masker)) => masker.skip_line(&mut line_state, bytes),
-            _ => {}
+            None => line.skip(),
         }
-        while let Some(event) = waiting.next_if(|event| event.line <= line.number) {
+        while let Some(event) = waiting.next_if(|event| event.line <= number) {
             if let Err(error) = show(event, wholes.remove(&event.seq).unwrap_or_default()) {
                 return Ok(Err(error));
             }
@@ -413,46 +435,6 @@ pub fn each_whole<E>(
     Ok(waiting
         .chain(others)
         .try_for_each(|event| show(event, Whole::default())))
-}
-
-/// The bytes of a log, whether it is compressed or not.
-pub(crate) enum Unpacked {
-    Plain(File),
-    Packed(Box<zstd::Decoder<'static, BufReader<File>>>),
-}
-
-impl Unpacked {
-    /// Goes to a place in the bytes. In compressed ones only forwards, by reading.
-    pub(crate) fn seek_to(&mut self, at: u64) -> io::Result<()> {
-        match self {
-            Self::Plain(file) => file.seek(SeekFrom::Start(at)).map(|_| ()),
-            Self::Packed(decoder) => io::copy(&mut decoder.by_ref().take(at), &mut io::sink()).map(|_| ()),
-        }
-    }
-}
-
-impl Read for Unpacked {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        match self {
-            Self::Plain(file) => file.read(buffer),
-            Self::Packed(decoder) => decoder.read(buffer),
-        }
-    }
-}
-
-/// Whether a log is compressed, by its name.
-pub(crate) fn is_packed(path: &Path) -> bool {
-    path.extension().is_some_and(|extension| extension == "zst")
-}
-
-/// Opens the bytes of a log.
-pub(crate) fn unpacked(path: &Path, file: File) -> io::Result<Unpacked> {
-    if !is_packed(path) {
-        return Ok(Unpacked::Plain(file));
-    }
-    let mut decoder = zstd::Decoder::new(file)?;
-    decoder.window_log_max(ZSTD_WINDOW_LOG_MAX)?;
-    Ok(Unpacked::Packed(Box::new(decoder)))
 }
 
 fn failed(path: &Path, source: io::Error) -> LogError {

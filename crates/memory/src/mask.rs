@@ -115,8 +115,6 @@ pub struct Masker {
     /// Whether a rule of the user has no keyword, so that the gate cannot help.
     looks_everywhere: bool,
     version: MaskVersion,
-    /// Finds records that hold a piece of a text.
-    chunks: memchr::memmem::Finder<'static>,
 }
 
 /// The names and tiers of all rules that are built in.
@@ -159,7 +157,6 @@ impl Masker {
             looks_everywhere: user_rules.iter().any(|rule| rule.keywords.is_empty()),
             user_rules,
             version: MaskVersion::of(user),
-            chunks: memchr::memmem::Finder::new(b"_chunk\""),
         })
     }
 
@@ -168,14 +165,27 @@ impl Masker {
         self.version
     }
 
-    /// Masks one line of a JSON Lines part. Borrowed when there is nothing to mask.
-    pub fn mask_json_line<'a>(&self, line: &'a [u8], hits: &mut Vec<Hit>) -> Cow<'a, [u8]> {
+    /// Masks one line of JSON Lines on its own, without what the lines before it began. Only the tests of the rules want that.
+    #[cfg(test)]
+    fn mask_json_line<'a>(&self, line: &'a [u8], hits: &mut Vec<Hit>) -> Cow<'a, [u8]> {
         self.mask(line, hits, |text| records::find(self, text, LEVELS))
     }
 
-    /// Masks the next line of a log, with what the lines before it began: see [`LineState`].
+    /// Masks the next line of a log, with what the lines before it began: see [`LineState`]. Borrowed if there is nothing to mask.
     pub fn mask_next_line<'a>(&self, state: &mut LineState, line: &'a [u8], hits: &mut Vec<Hit>) -> Cow<'a, [u8]> {
         let carried = stream::find(self, state, line);
+        self.mask_with(line, hits, carried, |text| records::find(self, text, LEVELS))
+    }
+
+    /// Masks the last line of a log, which has no end yet: a token may be broken off with it.
+    pub(crate) fn mask_torn_line<'a>(
+        &self,
+        state: &mut LineState,
+        line: &'a [u8],
+        hits: &mut Vec<Hit>,
+    ) -> Cow<'a, [u8]> {
+        let mut carried = stream::find(self, state, line);
+        carried.append(&mut stream::find_torn(self, line));
         self.mask_with(line, hits, carried, |text| records::find(self, text, LEVELS))
     }
 
@@ -185,13 +195,14 @@ impl Masker {
         &self,
         state: &mut LineState,
         line: &'a [u8],
+        hits: &mut Vec<Hit>,
         is_known_clean: impl FnOnce() -> bool,
     ) -> Cow<'a, [u8]> {
         let carried = stream::find(self, state, line);
         if carried.is_empty() && is_known_clean() {
             return Cow::Borrowed(line);
         }
-        self.mask_with(line, &mut Vec::new(), carried, |text| records::find(self, text, LEVELS))
+        self.mask_with(line, hits, carried, |text| records::find(self, text, LEVELS))
     }
 
     /// Advances the state over a line that is not shown.

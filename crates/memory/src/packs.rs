@@ -12,7 +12,7 @@ use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use transcript::{Line, LineBody};
+use transcript::{LineBody, MaskedLine};
 
 use crate::mask::MaskVersion;
 use crate::squeeze;
@@ -256,8 +256,8 @@ pub fn read_into(packs: &Packs, frame: &FrameRow, scratch: &mut Scratch) -> io::
 const PLACEHOLDER_PREFIX: &str = "\u{1}boswell:line-left-out:";
 
 /// Returns the placeholder for a line that was too long to store, with its length and hash.
-pub fn stand_in(line: &Line<'_>) -> String {
-    match line.body {
+pub fn stand_in(line: &MaskedLine<'_>) -> String {
+    match line.body() {
         LineBody::Oversized { length, hash } => format!("{PLACEHOLDER_PREFIX}{length}:{}", hash.to_hex()),
         LineBody::Bytes(_) => String::new(),
     }

@@ -10,9 +10,10 @@ use std::sync::{Mutex, PoisonError};
 use std::{fs, io, thread};
 
 use jiff::Timestamp;
-use transcript::{Agent, LineBody, Lines, PartKind};
+use transcript::{Agent, PartKind};
 
 use crate::files;
+use crate::ingest::{LineForm, open_lines};
 use crate::logs::{self, agent_of_head};
 use crate::mask::{Fingerprint, Hit, Masker, TextState};
 use crate::sources::{self, Found, Root, Unread};
@@ -204,24 +205,27 @@ type LineHits = (u64, Vec<(Fingerprint, String)>);
 
 /// Reads a file and hands over what it finds, line by line. Says which line was too long to look at, if one was.
 fn look(target: &Target, masker: &Masker, found: &mut dyn FnMut(LineHits)) -> io::Result<Option<u64>> {
-    let (file, _) = files::open(&target.path)?;
-    let mut lines = Lines::new(logs::unpacked(&target.path, file)?);
-    let mut plain = Plain::default();
+    let form = match target.is_plain {
+        true => LineForm::Text,
+        false => LineForm::Json(target.agent),
+    };
+    let mut lines = open_lines(&target.path, masker, form)?;
+    let mut key_lines = KeyLines::default();
     let mut hits = Vec::new();
     let mut too_long = None;
     while let Some(line) = lines.next()? {
-        let LineBody::Bytes(bytes) = line.body else {
-            too_long.get_or_insert(line.number);
+        let number = line.number();
+        if line.is_oversized() {
+            too_long.get_or_insert(number);
             continue;
-        };
+        }
         hits.clear();
+        line.mask(&mut hits);
         if target.is_plain {
-            plain.look(masker, line.number, bytes, &mut hits, found);
-        } else {
-            masker.mask_json_line(bytes, &mut hits);
+            key_lines.take(lines.masker().text_state(), number, &mut hits, found);
         }
         if !hits.is_empty() {
-            found((line.number, named(&hits)));
+            found((number, named(&hits)));
         }
     }
     Ok(too_long)
@@ -231,27 +235,21 @@ fn named(hits: &[Hit]) -> Vec<(Fingerprint, String)> {
     hits.iter().map(|hit| (hit.fingerprint, hit.rule.to_string())).collect()
 }
 
-/// Plain text, in which a private key goes over many lines and is one secret, at its first line.
+/// Joins the lines of a private key in plain text: the key is one secret, at its first line.
 #[derive(Default)]
-struct Plain {
+struct KeyLines {
+    /// The state of the masker after the line before.
     state: TextState,
     /// The first line of the key we are in, until its first dense line has told it.
     key_line: Option<u64>,
 }
 
-impl Plain {
-    /// Looks at the next line. The lines of a key are taken out of `hits` and told as one secret.
-    fn look(
-        &mut self,
-        masker: &Masker,
-        number: u64,
-        bytes: &[u8],
-        hits: &mut Vec<Hit>,
-        found: &mut dyn FnMut(LineHits),
-    ) {
-        let before = self.state.to_byte();
-        masker.mask_text_line(&mut self.state, bytes, hits);
-        let after = self.state.to_byte();
+impl KeyLines {
+    /// Takes the lines of a key out of the `hits` of the next line, and passes them on as one secret. `after` is the state of the
+    /// masker after that line.
+    fn take(&mut self, after: TextState, number: u64, hits: &mut Vec<Hit>, found: &mut dyn FnMut(LineHits)) {
+        let before = std::mem::replace(&mut self.state, after).to_byte();
+        let after = after.to_byte();
         // Behind the first line the state counts headers from 2; among the lines of the key it is 1.
         let (begins, goes_on) = (after >= 2 && before < 2, before != 0);
         if begins {

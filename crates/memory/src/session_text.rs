@@ -10,12 +10,13 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use thiserror::Error;
-use transcript::{Agent, LineBody, Lines, PartKind, Session, SessionEvent};
+use transcript::{Agent, PartKind, Session, SessionEvent};
 
 use crate::files;
+use crate::ingest::{self, LineForm};
 use crate::kept;
 use crate::logs::{self, LogError, LogReading};
-use crate::mask::{LineState, Masker};
+use crate::mask::Masker;
 use crate::packs;
 use crate::sources;
 use crate::store::{Cursor, Reads, Store, StoreError, kept_events};
@@ -407,7 +408,7 @@ pub fn read_wholes(
         wholes.insert(event.seq, whole);
         Ok::<(), std::convert::Infallible>(())
     };
-    _ = logs::each_whole(log, Some(masker), |event| wanted.contains(&event.seq), take)?;
+    _ = logs::each_whole(log, masker, |event| wanted.contains(&event.seq), take)?;
     Ok(wholes)
 }
 
@@ -417,7 +418,7 @@ impl SourceText<'_> {
         if let Some(reading) = self.reading.get() {
             return Ok(reading);
         }
-        let read = logs::read_log(&self.log.path, Some(self.log.agent), Some(self.masker))?;
+        let read = logs::read_log(&self.log.path, Some(self.log.agent), self.masker)?;
         Ok(self.reading.get_or_init(|| read))
     }
 
@@ -449,26 +450,26 @@ impl SourceText<'_> {
             path: part.path.clone(),
             source,
         };
-        let (file, _) = files::open(&part.path).map_err(failed)?;
         if !part.kind.has_lines() {
+            let (file, _) = files::open(&part.path).map_err(failed)?;
             let mut bytes = Vec::new();
             file.take(files::COMPANION_BYTES_MAX)
                 .read_to_end(&mut bytes)
                 .map_err(failed)?;
-            return Ok(take(&logs::mask_text(self.masker, &bytes)));
+            let masked = ingest::mask_bytes(self.masker, LineForm::Text, &bytes, &mut Vec::new());
+            return Ok(take(&masked));
         }
-        let mut lines = Lines::new(logs::unpacked(&part.path, file).map_err(failed)?);
-        let mut state = LineState::default();
+        let form = LineForm::Json(Some(self.log.agent));
+        let mut lines = ingest::open_lines(&part.path, self.masker, form).map_err(failed)?;
         let mut piece = Vec::new();
         while let Some(line) = lines.next().map_err(failed)? {
             piece.clear();
-            match line.body {
-                LineBody::Bytes(bytes) => {
-                    piece.extend_from_slice(&self.masker.mask_next_line(&mut state, bytes, &mut Vec::new()));
-                }
-                LineBody::Oversized { .. } => piece.extend_from_slice(packs::stand_in(&line).as_bytes()),
+            let line = line.mask(&mut Vec::new());
+            match line.bytes() {
+                Some(bytes) => piece.extend_from_slice(bytes),
+                None => piece.extend_from_slice(packs::stand_in(&line).as_bytes()),
             }
-            piece.extend(line.terminated.then_some(b'\n'));
+            piece.extend(line.is_terminated().then_some(b'\n'));
             if let Err(error) = take(&piece) {
                 return Ok(Err(error));
             }

@@ -15,7 +15,7 @@ impl Transcript {
     pub fn from_log(agent: Agent, path: &str, bytes: &[u8], zone: TimeZone) -> io::Result<Option<Self>> {
         let mut state = State::new(agent, Origin::of(path));
         let mut reading = Reading::default();
-        reading.apply(state.resume(PartKind::Log, &mut Lines::new(bytes))?);
+        reading.apply(state.read_unmasked(PartKind::Log, &mut Lines::new(bytes))?);
         reading.settle();
         let Some(session) = reading.session else {
             return Ok(None);

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use memory::ingest::Disclosure;
 use memory::logs::read_log;
-use memory::mask::{MaskKey, Masker, UserRules};
+use memory::mask::{LineState, MaskKey, Masker, UserRules};
 use memory::sources::{Root, find};
 use testkit::corpus::{self, CorpusShape};
 use transcript::{Agent, SessionEvent};
@@ -77,7 +78,7 @@ fn one_session_has_the_requested_size() {
     let path = corpus::one_session(home.path(), 1, 3 * MEGABYTE).unwrap();
     let size = fs::metadata(&path).unwrap().len();
     assert!((2_940_000..3_060_000).contains(&size), "{size}");
-    let log = read_log(&path, None, None).unwrap();
+    let log = read_log(&path, None, Disclosure::revealed_by_owner()).unwrap();
     assert_eq!(log.agent, Agent::Claude);
     assert!(log.reading.turns.len() > 5, "{}", log.reading.turns.len());
 }
@@ -96,7 +97,7 @@ fn every_log_is_read_and_only_torn_lines_are_faults() {
         let found = find(&root);
         assert_eq!(found.unread, []);
         for log in found.logs {
-            let read = read_log(&log.path, Some(agent), None).unwrap();
+            let read = read_log(&log.path, Some(agent), Disclosure::revealed_by_owner()).unwrap();
             let (path, reading) = (log.path.display(), &read.reading);
             assert!(reading.unknown.is_empty(), "{path}: {:?}", reading.unknown);
             // A subagent has no prompt of the user.
@@ -133,7 +134,9 @@ fn planted_secrets_are_found_by_the_mask() {
         let text = String::from_utf8_lossy(bytes);
         for secret in written.secrets.iter().filter(|secret| text.contains(*secret)) {
             for line in text.lines().filter(|line| line.contains(secret)) {
-                let masked = masker.mask_json_line(line.as_bytes(), &mut Vec::new()).into_owned();
+                let masked = masker
+                    .mask_next_line(&mut LineState::default(), line.as_bytes(), &mut Vec::new())
+                    .into_owned();
                 assert!(!String::from_utf8_lossy(&masked).contains(secret), "{secret} is masked");
                 seen += 1;
             }

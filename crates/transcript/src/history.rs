@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 
 use crate::agent::Agent;
-use crate::lines::{Line, LineBody};
+use crate::lines::{LineBody, MaskedLine};
 use crate::reading::Fault;
 use crate::records::{each_object, trim};
 use crate::wire::{RawJson, WireFlag, WireNumber, WireObject, WireText, wire};
@@ -31,13 +31,13 @@ pub struct HistoryPrompt {
 }
 
 /// Parses one line of an agent's history. Returns its prompts, usually one, and the fault of the line, if any.
-pub fn history_prompts(agent: Agent, line: &Line<'_>) -> (Vec<HistoryPrompt>, Option<Fault>) {
+pub fn history_prompts(agent: Agent, line: &MaskedLine<'_>) -> (Vec<HistoryPrompt>, Option<Fault>) {
     let fault = |reason: String, mended| Fault {
-        line: line.number,
+        line: line.number(),
         reason,
         mended,
     };
-    let bytes = match line.body {
+    let bytes = match line.body() {
         LineBody::Bytes(bytes) => trim(bytes),
         LineBody::Oversized { length, .. } => {
             return (
@@ -246,23 +246,30 @@ wire! {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::lines::Line;
+    use std::borrow::Cow;
+
+    fn line(number: u64, bytes: &[u8]) -> MaskedLine<'_> {
+        let line = Line {
+            number,
+            offset: 0,
+            body: LineBody::Bytes(bytes),
+            terminated: true,
+        };
+        MaskedLine::assume_masked(line, Cow::Borrowed)
+    }
 
     /// One line per prompt: id, time, project, text; then the fault.
     fn check(agent: Agent, lines: &str) -> String {
         let mut out = String::new();
         for (at, text) in lines.lines().enumerate() {
-            let line = Line {
-                number: at as u64 + 1,
-                offset: 0,
-                body: LineBody::Bytes(text.as_bytes()),
-                terminated: true,
-            };
+            let line = line(at as u64 + 1, text.as_bytes());
             let (prompts, fault) = history_prompts(agent, &line);
             for prompt in prompts {
                 let or_none = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
                 let (id, project) = (or_none(prompt.native_session_id), or_none(prompt.project));
                 let ts = or_none(prompt.ts.map(|ts| ts.to_string()));
-                out += &format!("{} {id} {ts} {project} {:?}\n", line.number, prompt.text);
+                out += &format!("{} {id} {ts} {project} {:?}\n", line.number(), prompt.text);
             }
             if let Some(fault) = fault {
                 out += &format!("{} fault: {}\n", fault.line, fault.reason);
@@ -338,8 +345,7 @@ plain words"#;
     proptest::proptest! {
         #[test]
         fn no_bytes_panic(bytes: Vec<u8>, which in 0..3usize) {
-            let line = Line { number: 1, offset: 0, body: LineBody::Bytes(&bytes), terminated: false };
-            history_prompts(Agent::ALL[which], &line);
+            history_prompts(Agent::ALL[which], &line(1, &bytes));
         }
 
         #[test]
@@ -349,8 +355,7 @@ plain words"#;
         ) {
             let record = serde_json::json!({ "display": display, "pastedContents": { "1": { "content": paste } } });
             let bytes = record.to_string();
-            let line = Line { number: 1, offset: 0, body: LineBody::Bytes(bytes.as_bytes()), terminated: true };
-            for prompt in history_prompts(Agent::Claude, &line).0 {
+            for prompt in history_prompts(Agent::Claude, &line(1, bytes.as_bytes())).0 {
                 proptest::prop_assert!(prompt.text.len() <= bytes.len());
             }
         }

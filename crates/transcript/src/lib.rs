@@ -42,7 +42,7 @@ pub use history::{HistoryPrompt, grok_project, history_prompts, is_session_id};
 pub use hook::{HookCall, hook_call};
 pub use images::{Image, images};
 pub use line_texts::{bare_bodies, bodies, texts};
-pub use lines::{LINE_BYTES_MAX, Line, LineBody, Lines};
+pub use lines::{LINE_BYTES_MAX, Line, LineBody, Lines, MaskedLine};
 pub use name::SafeName;
 pub use reading::{Amendment, Delta, Fate, Fates, Fault, Reading, Unknown};
 pub use session::{

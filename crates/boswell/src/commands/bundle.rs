@@ -5,9 +5,11 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use memory::diary;
-use memory::mask::{Masker, TextState};
+use memory::ingest::{LineForm, open_lines};
+use memory::mask::Masker;
+use memory::packs;
 use memory::store::CopyRow;
-use serde_json::json;
+use serde_json::{Value, json};
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
 
@@ -38,6 +40,9 @@ pub(crate) struct BundleArgs {
     /// Include the copied sessions
     #[arg(long)]
     raw_sessions: bool,
+    /// Do not ask before packing a workspace that `prepare --verbatim` made
+    #[arg(short, long)]
+    yes: bool,
 }
 
 pub(crate) fn run(ui: &mut Ui, context: &Context, args: &BundleArgs) -> Result<Outcome, CommandError> {
@@ -62,6 +67,10 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &BundleArgs) -> Result<O
         ));
     }
     let audit = root.join("private").join(&date).join("audit.manifest.json");
+    if is_verbatim(&audit) && !confirm(ui, args, &date)? {
+        ui.status("Nothing packed");
+        return Ok(Outcome::Done);
+    }
     let bundle = Bundle {
         masker: &context.masker(true)?,
         home: context.places.home.to_string_lossy().into_owned(),
@@ -104,6 +113,27 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &BundleArgs) -> Result<O
         ui.warning("the zip holds whole sessions: look through it before you hand it on");
     }
     Ok(Outcome::Done)
+}
+
+/// Returns `true` unless the audit of a workspace says that the secrets in its sessions were masked when they were copied.
+fn is_verbatim(audit: &Path) -> bool {
+    let audit: Value = serde_json::from_slice(&fs::read(audit).unwrap_or_default()).unwrap_or_default();
+    audit["copies"] != "masked"
+}
+
+/// Asks whether to pack a day whose sessions were copied as they are. Masking takes out the secrets that it knows; what else is in
+/// such a day, its owner alone can judge.
+fn confirm(ui: &mut Ui, args: &BundleArgs, date: &str) -> Result<bool, CommandError> {
+    if args.yes {
+        return Ok(true);
+    }
+    let question = format!("The workspace of {date} was made with `--verbatim`. Mask its secrets and pack it?");
+    ui.ask(question).ok_or_else(|| {
+        let message = "packing a workspace made with `prepare --verbatim` needs `--yes` where Boswell cannot ask";
+        CommandError::usage(message).with_hint(format_args!(
+            "`boswell prepare --date {date} --force` makes a masked one"
+        ))
+    })
 }
 
 /// Lets `boswell forget` know whose day lies in the zip: reports quote sessions that are not in it.
@@ -181,19 +211,19 @@ impl Bundle<'_> {
 
     /// Takes a file in, line by line, with the secrets out.
     fn add(&self, zip: &mut ZipWriter<File>, path: &Path, name: &str, packed: &mut Packed) -> io::Result<()> {
-        let bytes = fs::read(path)?;
         start(zip, name)?;
         let mut hits = Vec::new();
-        let mut state = TextState::default();
-        for line in bytes.split_inclusive(|byte| *byte == b'\n') {
-            let (body, end) = line.strip_suffix(b"\n").map_or((line, ""), |body| (body, "\n"));
-            let masked = match body.first() {
-                Some(b'{') => self.masker.mask_json_line(body, &mut hits),
-                _ => self.masker.mask_text_line(&mut state, body, &mut hits),
+        let mut lines = open_lines(path, self.masker, LineForm::Mixed(None))?;
+        while let Some(line) = lines.next()? {
+            let line = line.mask(&mut hits);
+            let text = match line.bytes() {
+                Some(bytes) => String::from_utf8_lossy(bytes).replace(&self.home, "~"),
+                None => packs::stand_in(&line),
             };
-            let text = String::from_utf8_lossy(&masked);
-            zip.write_all(text.replace(&self.home, "~").as_bytes())?;
-            zip.write_all(end.as_bytes())?;
+            zip.write_all(text.as_bytes())?;
+            if line.is_terminated() {
+                zip.write_all(b"\n")?;
+            }
         }
         packed.secrets += hits.len() as u64;
         packed.taken.push(name.to_owned());

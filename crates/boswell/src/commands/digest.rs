@@ -125,7 +125,7 @@ fn from_log(context: &Context, args: &DigestArgs, prices: &PriceTable) -> Result
     let path = context.places.current_dir.join(&args.session);
     let (masker, settings) = (context.masker(false)?, context.digest_settings());
     let read = logs::read_session(&path, None, &masker).map_err(told_log_error)?;
-    let make = |log: &LogReading| digest::from_log(log, Some(&masker), Vec::new(), &settings).map_err(told_log_error);
+    let make = |log: &LogReading| digest::from_log(log, &masker, Vec::new(), &settings).map_err(told_log_error);
     let Some(digest) = make(&read.main)? else {
         let message = format_args!("no session in this log: `{}`", args.session);
         return Err(CommandError::not_found("log-empty", message));
@@ -160,7 +160,7 @@ fn digest_of_source(
     };
     let log = source.reading().map_err(told_log_error)?;
     let told = texts.store.reads().facts_of(uid)?;
-    let digest = digest::from_log(log, Some(texts.masker), told, &context.digest_settings()).map_err(told_log_error)?;
+    let digest = digest::from_log(log, texts.masker, told, &context.digest_settings()).map_err(told_log_error)?;
     digest.ok_or_else(|| no_digest(context, texts.masker, uid, &location))
 }
 

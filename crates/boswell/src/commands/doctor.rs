@@ -84,19 +84,19 @@ pub(crate) fn examine_and_show(
         bar.set_length(all as u64);
         bar.set_position(done as u64);
     };
+    // A key that is not there yet is not worth writing for that.
+    let masker = &context.masker(false)?;
     let healths = examine(&Examination {
         roots,
         now: context.now,
         threads: context.threads,
+        masker,
         is_ignored: &|path| context.is_ignored(path),
         progress: &progress,
     });
     bar.finish_and_clear();
-    // Names from logs are shown as all else is: masked. A key that is not there yet is not worth writing for that.
-    let told = Told {
-        masker: &context.masker(false)?,
-        context,
-    };
+    // Names from logs are shown as all else is: masked.
+    let told = Told { masker, context };
     match ui.format {
         Format::Json => ui.json(&told.to_json(&healths, store))?,
         Format::Text => {

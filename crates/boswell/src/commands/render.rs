@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use jiff::tz::TimeZone;
+use memory::ingest::Disclosure;
 use memory::mask::Masker;
 use memory::prices::PriceTable;
 use memory::session_text::{SessionTexts, TextError};
@@ -176,8 +177,15 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &RenderArgs) -> Result<O
 
 /// Where a session is read from.
 enum Source {
-    Memory { store: Box<Store>, session_uid: String },
-    Log { path: PathBuf, masker: Option<Box<Masker>> },
+    Memory {
+        store: Box<Store>,
+        session_uid: String,
+    },
+    /// A log without any memory; its owner sees it as it is if there is no masker.
+    Log {
+        path: PathBuf,
+        masker: Option<Box<Masker>>,
+    },
 }
 
 /// Everything that a session is told with.
@@ -256,7 +264,10 @@ impl Source {
             }
             Self::Log { path, masker } => {
                 let agent = args.filters.agent.first().map(|name| name.0);
-                gather::bare(path, agent, masker.as_deref(), &means, args.turns)?
+                let disclosure = masker
+                    .as_deref()
+                    .map_or_else(Disclosure::revealed_by_owner, Disclosure::masked);
+                gather::bare(path, agent, disclosure, &means, args.turns)?
             }
         };
         gathered.number();

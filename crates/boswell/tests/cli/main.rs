@@ -44,6 +44,7 @@ mod sessions;
 mod setup;
 mod show;
 mod sources;
+mod split_tokens;
 mod stats;
 mod status;
 mod usage;

@@ -56,7 +56,7 @@ fn sandbox() -> Sandbox {
 }
 
 /// All that a page shows, taken out of its blocks.
-fn text_of(page: &Path) -> String {
+pub(crate) fn text_of(page: &Path) -> String {
     let page = fs::read_to_string(page).unwrap();
     let mut text = String::new();
     for block in page.split("<script type=\"text/plain\" id=\"").skip(1) {

@@ -7,11 +7,11 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use transcript::{Agent, LineBody, Lines};
+use transcript::Agent;
 
 use super::probe::probe;
 use crate::files;
-use crate::logs;
+use crate::ingest::{self, Disclosure, LineForm};
 use crate::sources::Log;
 
 /// Number of bytes read to find the parent of a log. The head of a Codex thread contains its instructions, so it can be
@@ -32,15 +32,17 @@ pub(super) struct ChildLog {
 /// All logs, with what is known from the heads that were read.
 pub(super) struct ChildLogs<'l> {
     logs: &'l [Log],
+    disclosure: Disclosure<'l>,
     claude: OnceLock<HashMap<String, Vec<ChildLog>>>,
     codex: OnceLock<HashMap<String, Vec<ChildLog>>>,
     grok: OnceLock<HashMap<String, Vec<ChildLog>>>,
 }
 
 impl<'l> ChildLogs<'l> {
-    pub(super) fn new(logs: &'l [Log]) -> Self {
+    pub(super) fn new(logs: &'l [Log], disclosure: Disclosure<'l>) -> Self {
         Self {
             logs,
+            disclosure,
             claude: OnceLock::new(),
             codex: OnceLock::new(),
             grok: OnceLock::new(),
@@ -50,7 +52,9 @@ impl<'l> ChildLogs<'l> {
     /// Returns the log of the child `id` of a session, if it exists.
     pub(super) fn find(&self, agent: Agent, id: &str, parent: &str) -> Option<ChildLog> {
         let named = self.logs.iter().filter(|log| log.agent == agent && is_named(log, id));
-        let named: Vec<ChildLog> = named.filter_map(|log| read_child(agent, &log.path)).collect();
+        let named: Vec<ChildLog> = named
+            .filter_map(|log| read_child(agent, &log.path, self.disclosure))
+            .collect();
         let same_id: Vec<ChildLog> = named.into_iter().filter(|child| child.id == id).collect();
         choose_child(&same_id, parent).or_else(|| choose_child(self.all(agent).get(id)?, parent))
     }
@@ -65,7 +69,7 @@ impl<'l> ChildLogs<'l> {
         cell.get_or_init(|| {
             let mut all: HashMap<String, Vec<ChildLog>> = HashMap::new();
             let own = self.logs.iter().filter(|log| log.agent == agent);
-            for child in own.filter_map(|log| read_child(agent, &log.path)) {
+            for child in own.filter_map(|log| read_child(agent, &log.path, self.disclosure)) {
                 all.entry(child.id.clone()).or_default().push(child);
             }
             all
@@ -92,17 +96,17 @@ fn is_named(log: &Log, id: &str) -> bool {
 }
 
 /// Reads the head of a log. Returns `None` if the log does not belong to a child.
-fn read_child(agent: Agent, path: &Path) -> Option<ChildLog> {
+fn read_child(agent: Agent, path: &Path, disclosure: Disclosure<'_>) -> Option<ChildLog> {
     match agent {
-        Agent::Claude => claude_child(path),
-        Agent::Codex => codex_child(path),
+        Agent::Claude => claude_child(path, disclosure),
+        Agent::Codex => codex_child(path, disclosure),
         Agent::Grok => grok_child(path),
     }
 }
 
-fn claude_child(path: &Path) -> Option<ChildLog> {
+fn claude_child(path: &Path, disclosure: Disclosure<'_>) -> Option<ChildLog> {
     let mut found = None;
-    each_head_line(path, |line| {
+    each_head_line(path, Agent::Claude, disclosure, |line| {
         let facts = probe(Agent::Claude, line).and_then(|facts| facts.sidechain);
         found = facts;
         found.is_none()
@@ -127,9 +131,9 @@ fn claude_child(path: &Path) -> Option<ChildLog> {
     })
 }
 
-fn codex_child(path: &Path) -> Option<ChildLog> {
+fn codex_child(path: &Path, disclosure: Disclosure<'_>) -> Option<ChildLog> {
     let mut head = None;
-    each_head_line(path, |line| {
+    each_head_line(path, Agent::Codex, disclosure, |line| {
         head = probe(Agent::Codex, line).and_then(|facts| facts.head);
         head.is_none()
     })?;
@@ -168,13 +172,19 @@ pub(super) fn file_stem(path: &Path) -> String {
 }
 
 /// Calls `more` with the first lines of a log until it returns `false`.
-fn each_head_line(path: &Path, mut more: impl FnMut(&[u8]) -> bool) -> Option<()> {
+fn each_head_line(
+    path: &Path,
+    agent: Agent,
+    disclosure: Disclosure<'_>,
+    mut more: impl FnMut(&[u8]) -> bool,
+) -> Option<()> {
     let (file, _) = files::open(path).ok()?;
-    let head = logs::unpacked(path, file).ok()?.take(HEAD_BYTES_MAX);
-    let mut lines = Lines::new(head);
+    let head = ingest::unpacked(path, file).ok()?.take(HEAD_BYTES_MAX);
+    let mut lines = ingest::masked_lines(head, disclosure, LineForm::Mixed(Some(agent)));
     while let Ok(Some(line)) = lines.next() {
-        let LineBody::Bytes(bytes) = line.body else { continue };
-        if !more(bytes) || line.number == HEAD_LINES_MAX {
+        let line = line.mask(&mut Vec::new());
+        let Some(bytes) = line.bytes() else { continue };
+        if !more(bytes) || line.number() == HEAD_LINES_MAX {
             break;
         }
     }

@@ -11,7 +11,7 @@ use transcript::{Agent, PartKind, SessionUid, grok_project};
 
 use super::audit::SkippedSource;
 use super::children::file_stem;
-use super::copy::{Copied, Copies, copy};
+use super::copy::{Copied, Copies, copy, copy_scanned};
 use super::recalled::{ForgottenSessions, StoredCompanion};
 use super::roots::Project;
 use super::scan::{DayMatcher, LogScan, scan};
@@ -157,7 +157,16 @@ fn examine_log(
         Err(error) => return unread(error),
     }
     let scanned = day.may_contain_day(candidate.agent, &text).and_then(|may_be| {
-        let scan = may_be.then(|| scan(candidate.agent, candidate.place, candidate.companions, &text, day));
+        let scan = may_be.then(|| {
+            scan(
+                candidate.agent,
+                candidate.place,
+                candidate.companions,
+                &text,
+                request.copies.disclosure(),
+                day,
+            )
+        });
         scan.transpose()
     });
     let scan = match scanned {
@@ -212,7 +221,7 @@ fn copy_session(
             "is excluded by the settings".to_owned(),
         ]));
     }
-    let copied = copy(text, request.copies, to)?;
+    let copied = copy_scanned(text, request.copies, agent, &scan.clean, to)?;
     let companions = match agent {
         Agent::Grok if candidate.is_from_memory => copy_stored_companions(candidate.companions, request.copies, to),
         Agent::Grok => copy_companions(place, request.copies, to),

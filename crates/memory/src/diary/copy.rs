@@ -5,11 +5,12 @@ use std::io::{self, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
-use transcript::{LineBody, Lines};
+use transcript::Agent;
 
 use super::roots::hex;
 use super::text::LogText;
-use crate::mask::{LineState, Masker, TextState};
+use crate::ingest::{self, CleanLines, Disclosure, LineForm, MaskedLines};
+use crate::mask::Masker;
 use crate::packs;
 
 /// How logs are copied.
@@ -19,6 +20,16 @@ pub enum Copies<'a> {
     Masked(&'a Masker),
     /// As they are.
     Verbatim,
+}
+
+impl<'a> Copies<'a> {
+    /// Returns whether the reader of the logs sees them as they are: only if their copies are byte for byte, too.
+    pub(super) fn disclosure(self) -> Disclosure<'a> {
+        match self {
+            Self::Masked(masker) => Disclosure::masked(masker),
+            Self::Verbatim => Disclosure::revealed_by_owner(),
+        }
+    }
 }
 
 /// A copy that waits under a name of ours for its place in the workspace.
@@ -33,8 +44,29 @@ pub(super) struct Copied {
     pub(super) lines_left_out: u64,
 }
 
-/// Copies a log.
+/// Copies a log or a file beside one.
 pub(super) fn copy(text: &LogText<'_>, copies: Copies<'_>, to: &Path) -> io::Result<Copied> {
+    write_copy(text, copies, LineForm::Mixed(None), None, to)
+}
+
+/// Copies a log that was scanned. The scan found out which of its lines are `clean`.
+pub(super) fn copy_scanned(
+    text: &LogText<'_>,
+    copies: Copies<'_>,
+    agent: Agent,
+    clean: &CleanLines,
+    to: &Path,
+) -> io::Result<Copied> {
+    write_copy(text, copies, LineForm::Mixed(Some(agent)), Some(clean), to)
+}
+
+fn write_copy(
+    text: &LogText<'_>,
+    copies: Copies<'_>,
+    form: LineForm,
+    clean: Option<&CleanLines>,
+    to: &Path,
+) -> io::Result<Copied> {
     if let (Copies::Verbatim, Some(bytes)) = (copies, text.in_memory()) {
         private_file(to)?.write_all(bytes)?;
         let sha256 = hex(&Sha256::digest(bytes));
@@ -66,7 +98,8 @@ pub(super) fn copy(text: &LogText<'_>, copies: Copies<'_>, to: &Path) -> io::Res
                 reader: text.reader()?,
                 hasher: Sha256::new(),
             };
-            mask(masker, &mut source, &mut out, &mut copied)?;
+            let lines = ingest::masked_lines(&mut source, masker, form);
+            mask(lines, clean, &mut out, &mut copied)?;
             copied.source_sha256 = hex(&source.hasher.finalize());
         }
     }
@@ -78,26 +111,23 @@ pub(super) fn copy(text: &LogText<'_>, copies: Copies<'_>, to: &Path) -> io::Res
     Ok(copied)
 }
 
-fn mask(masker: &Masker, source: &mut impl Read, out: &mut impl Write, copied: &mut Copied) -> io::Result<()> {
-    let (mut json, mut prose) = (LineState::default(), TextState::default());
+fn mask<R: Read>(
+    mut lines: MaskedLines<'_, R>,
+    clean: Option<&CleanLines>,
+    out: &mut impl Write,
+    copied: &mut Copied,
+) -> io::Result<()> {
     let mut hits = Vec::new();
-    let mut lines = Lines::new(source);
     while let Some(line) = lines.next()? {
-        match line.body {
-            LineBody::Bytes(bytes) => {
-                let masked = match bytes.trim_ascii_start().first() {
-                    Some(b'{' | b'[') | None => masker.mask_next_line(&mut json, bytes, &mut hits),
-                    // Half a record, or a file that is one object over many lines.
-                    Some(_) => masker.mask_text_line(&mut prose, bytes, &mut hits),
-                };
-                out.write_all(&masked)?;
-            }
-            LineBody::Oversized { .. } => {
+        let line = line.mask_again(clean, &mut hits);
+        match line.bytes() {
+            Some(bytes) => out.write_all(bytes)?,
+            None => {
                 copied.lines_left_out += 1;
                 out.write_all(packs::stand_in(&line).as_bytes())?;
             }
         }
-        if line.terminated {
+        if line.is_terminated() {
             out.write_all(b"\n")?;
         }
         copied.secrets += hits.len() as u64;

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use jiff::Timestamp;
 use memchr::memmem;
-use transcript::{Agent, Delta, Line, LineBody, Origin, PartKind, Session, State, Turn};
+use transcript::{Agent, Delta, LineBody, Origin, PartKind, Session, State, Turn};
 
 use super::links::{ChildLink, ChildLinks};
 use super::probe::{ThreadHead, probe, probe_parsed};
@@ -15,6 +15,7 @@ use super::recalled::StoredCompanion;
 use super::text::LogText;
 use super::window::DayWindow;
 use crate::files;
+use crate::ingest::{self, CleanLines, Disclosure, LineForm, PendingLine};
 use crate::sources;
 
 /// Number of lines parsed before the reader's delta is merged.
@@ -47,6 +48,8 @@ pub(super) struct LogScan {
     pub(super) last_at: Option<Timestamp>,
     /// Lines of prompts without a timestamp, up to a limit.
     pub(super) untimed: Vec<u64>,
+    /// Lines without a secret, which a copy need not search again.
+    pub(super) clean: CleanLines,
 }
 
 /// The lines of one turn.
@@ -120,15 +123,16 @@ pub(super) fn scan(
     place: &Path,
     companions: &[StoredCompanion],
     text: &LogText<'_>,
+    disclosure: Disclosure<'_>,
     day: &DayMatcher<'_>,
 ) -> io::Result<LogScan> {
     let mut scanner = LogScanner::new(agent, place);
     match agent {
-        Agent::Grok if companions.is_empty() => scanner.read_companions(place),
-        Agent::Grok => scanner.read_stored_companions(companions),
+        Agent::Grok if companions.is_empty() => scanner.read_companions(place, disclosure),
+        Agent::Grok => scanner.read_stored_companions(companions, disclosure),
         Agent::Claude | Agent::Codex => {}
     }
-    text.each_line(|line| {
+    text.each_line(agent, disclosure, |line| {
         scanner.read_line(line, day);
         // Nothing else is needed of a child.
         !(scanner.scan.is_child && scanner.scan.is_at_work)
@@ -180,44 +184,56 @@ impl LogScanner {
                 first_at: None,
                 last_at: None,
                 untimed: Vec::new(),
+                clean: CleanLines::default(),
             },
         }
     }
 
     /// Passes the small files next to the log to the reader, because they name the speakers.
-    fn read_companions(&mut self, place: &Path) {
+    fn read_companions(&mut self, place: &Path, disclosure: Disclosure<'_>) {
         let source = sources::source_of(self.agent, place);
         for part in source.parts.iter().filter(|part| !part.kind.has_lines()) {
             let directory = part.path.parent().unwrap_or(Path::new(""));
             if let Ok(bytes) = files::read_companion(directory, &part.path) {
-                self.state.companion(part.kind, &bytes);
+                self.companion(part.kind, &bytes, disclosure);
             }
         }
     }
 
     /// Passes the stored copies of these files to the reader.
-    fn read_stored_companions(&mut self, companions: &[StoredCompanion]) {
+    fn read_stored_companions(&mut self, companions: &[StoredCompanion], disclosure: Disclosure<'_>) {
         for part in companions.iter().filter(|part| !part.kind.has_lines()) {
             if let Ok(bytes) = fs::read(&part.file) {
-                self.state.companion(part.kind, &bytes);
+                self.companion(part.kind, &bytes, disclosure);
             }
         }
     }
 
-    fn read_line(&mut self, line: &Line<'_>, day: &DayMatcher<'_>) {
-        self.scan.lines = line.number;
-        let faults = self.delta.faults.len();
-        // Of a child, only the times are needed.
-        let is_read = !self.scan.is_child;
-        if is_read {
-            self.state.take(PartKind::Log, line, &mut self.delta);
+    fn companion(&mut self, kind: PartKind, bytes: &[u8], disclosure: Disclosure<'_>) {
+        let masked = ingest::mask_bytes(disclosure, LineForm::Text, bytes, &mut Vec::new());
+        self.state.companion(kind, &masked);
+    }
+
+    fn read_line(&mut self, line: PendingLine<'_, '_>, day: &DayMatcher<'_>) {
+        let number = line.number();
+        self.scan.lines = number;
+        if self.scan.is_child {
+            // Of a child, only the times are needed, and a time is no secret.
+            match line.raw() {
+                LineBody::Bytes(bytes) => self.inspect_line(number, bytes, false, day),
+                LineBody::Oversized { .. } => self.count_malformed(true),
+            }
+        } else {
+            let faults = self.delta.faults.len();
+            let line = line.mask_and_remember(&mut self.scan.clean);
+            self.state.take(PartKind::Log, &line, &mut self.delta);
+            let is_valid = self.delta.faults.len() == faults;
+            match line.bytes() {
+                Some(bytes) => self.inspect_line(number, bytes, is_valid, day),
+                None => self.count_malformed(true),
+            }
         }
-        let is_valid = is_read && self.delta.faults.len() == faults;
-        match line.body {
-            LineBody::Bytes(bytes) => self.inspect_line(line.number, bytes, is_valid, day),
-            LineBody::Oversized { .. } => self.count_malformed(true),
-        }
-        if line.number.is_multiple_of(PIECE_LINES) {
+        if number.is_multiple_of(PIECE_LINES) {
             self.merge_delta();
         }
     }

@@ -3,11 +3,10 @@
 use std::io::{self, Cursor, Read};
 use std::path::{Path, PathBuf};
 
-use memchr::memchr;
-use transcript::{Line, LineBody, Lines};
+use transcript::Agent;
 
 use crate::files;
-use crate::logs;
+use crate::ingest::{self, Disclosure, LineForm, MaskedLines, PendingLine};
 
 /// Logs up to this size are kept in memory while they are scanned. It covers almost all logs, and is below the longest
 /// line that readers parse.
@@ -31,7 +30,7 @@ impl<'b> LogText<'b> {
     /// many logs.
     pub(super) fn open(path: &Path, buffer: &'b mut Vec<u8>) -> io::Result<Self> {
         let (file, metadata) = files::open(path)?;
-        let plain_bytes = (!logs::is_packed(path)).then_some(metadata.len());
+        let plain_bytes = (!ingest::is_packed(path)).then_some(metadata.len());
         buffer.clear();
         match plain_bytes {
             Some(bytes) if bytes > IN_MEMORY_BYTES_MAX => {}
@@ -41,7 +40,7 @@ impl<'b> LogText<'b> {
                 file.take(bytes).read_to_end(buffer)?;
             }
             None => {
-                let unpacked = logs::unpacked(path, file)?;
+                let unpacked = ingest::unpacked(path, file)?;
                 unpacked.take(IN_MEMORY_BYTES_MAX + 1).read_to_end(buffer)?;
             }
         }
@@ -61,33 +60,17 @@ impl<'b> LogText<'b> {
     }
 
     /// Calls `more` with each line until it returns `false`.
-    pub(super) fn each_line(&self, mut more: impl FnMut(&Line<'_>) -> bool) -> io::Result<()> {
-        let Some(in_memory) = self.in_memory else {
-            let mut lines = Lines::new(self.reader()?);
-            while let Some(line) = lines.next()? {
-                if !more(&line) {
-                    break;
-                }
-            }
-            return Ok(());
-        };
-        let (mut number, mut offset) = (0, 0);
-        while let Some(rest) = in_memory.get(offset..).filter(|rest| !rest.is_empty()) {
-            let end = memchr(b'\n', rest);
-            let body = &rest[..end.unwrap_or(rest.len())];
-            number += 1;
-            let line = Line {
-                number,
-                offset: offset as u64,
-                body: LineBody::Bytes(body),
-                terminated: end.is_some(),
-            };
-            if !more(&line) {
-                break;
-            }
-            offset += body.len() + 1;
+    pub(super) fn each_line(
+        &self,
+        agent: Agent,
+        disclosure: Disclosure<'_>,
+        more: impl FnMut(PendingLine<'_, '_>) -> bool,
+    ) -> io::Result<()> {
+        let form = LineForm::Mixed(Some(agent));
+        match self.in_memory {
+            Some(bytes) => each(ingest::masked_lines(bytes, disclosure, form), more),
+            None => each(ingest::masked_lines(self.reader()?, disclosure, form), more),
         }
-        Ok(())
     }
 
     /// Returns a reader that starts at the first byte.
@@ -96,7 +79,7 @@ impl<'b> LogText<'b> {
             return Ok(Box::new(Cursor::new(in_memory)));
         }
         let (file, _) = files::open(&self.path)?;
-        let bytes = logs::unpacked(&self.path, file)?;
+        let bytes = ingest::unpacked(&self.path, file)?;
         Ok(Box::new(bytes.take(self.plain_bytes.unwrap_or(u64::MAX))))
     }
 
@@ -127,4 +110,13 @@ impl<'b> LogText<'b> {
         let has_mark = reader.read_exact(&mut mark).is_ok();
         Ok(has_mark && matches!(mark, [0xff, 0xfe] | [0xfe, 0xff]))
     }
+}
+
+fn each<R: Read>(mut lines: MaskedLines<'_, R>, mut more: impl FnMut(PendingLine<'_, '_>) -> bool) -> io::Result<()> {
+    while let Some(line) = lines.next()? {
+        if !more(line) {
+            break;
+        }
+    }
+    Ok(())
 }

@@ -7,16 +7,16 @@ use transcript::Agent;
 
 use super::lines::{Wanted, look_through_lines};
 use super::{Digest, DigestFacts, DigestSettings, Findings, make_digest};
+use crate::ingest::Disclosure;
 use crate::logs::{self, LogError, LogReading};
-use crate::mask::Masker;
 use crate::repos;
 use crate::store::{Fact, kept_calls, kept_events, kept_session, kept_turn};
 
 /// Returns the digest of a log that was read, or `None` if there is no session in it. The log is read a second time, because some
 /// facts are only in whole texts. `hook_facts` holds what hooks reported about the session.
-pub fn from_log(
+pub fn from_log<'m>(
     log: &LogReading,
-    masker: Option<&Masker>,
+    disclosure: impl Into<Disclosure<'m>>,
     hook_facts: Vec<Fact>,
     settings: &DigestSettings<'_>,
 ) -> Result<Option<Digest>, LogError> {
@@ -27,7 +27,7 @@ pub fn from_log(
     let facts = DigestFacts {
         turns: log.reading.turns.iter().map(kept_turn).collect(),
         calls: kept_calls(&log.reading.calls),
-        findings: find(log, log.agent, Wanted::of(&events), masker)?,
+        findings: find(log, log.agent, Wanted::of(&events), disclosure.into())?,
         place: session.cwd.as_deref().and_then(|cwd| repos::of(Path::new(cwd))),
         told: hook_facts,
         session,
@@ -35,10 +35,10 @@ pub fn from_log(
     Ok(Some(make_digest(&facts, &events, settings)))
 }
 
-fn find(log: &LogReading, agent: Agent, wanted: Wanted, masker: Option<&Masker>) -> Result<Findings, LogError> {
+fn find(log: &LogReading, agent: Agent, wanted: Wanted, disclosure: Disclosure<'_>) -> Result<Findings, LogError> {
     let mut failed = None;
     let findings = look_through_lines(agent, wanted, |take| {
-        failed = logs::each_masked_line(log, masker, take).err();
+        failed = logs::each_masked_line(log, disclosure, take).err();
     });
     failed.map_or(Ok(findings), Err)
 }

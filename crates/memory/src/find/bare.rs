@@ -5,28 +5,27 @@
 //! about 1 MiB, so that a long log needs no more memory than a short one.
 
 use std::collections::BTreeSet;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use jiff::Timestamp;
-use transcript::{Agent, LineBody, Lines, PartKind, Reading};
+use transcript::{Agent, PartKind, Reading};
 
 use super::kept::{add_turn, facts_of};
 use super::{Findings, Found, Once, Question, nearest, told};
 use crate::files;
+use crate::ingest::{self, LineForm, LineMasker};
 use crate::logs;
-use crate::mask::{LineState, Masker, TextState};
+use crate::mask::Masker;
 use crate::search::{self, Effort, Form, FrameRange, Glance, Part, Reach, Session, TurnRange};
 use crate::sources::{self, Log};
 use crate::store::{Annotations, Listed, Status};
 
 /// Lines are taken together to about this size.
 const STRETCH_BYTES: u64 = 1 << 20;
-/// So many lines before a stretch are masked with it: what an agent wrote while the model spoke may have begun there.
-const LEAD_LINES: u64 = 512;
 /// So many logs are looked at before what was found is counted, for each thread.
 const LOGS_AT_ONCE: usize = 8;
 /// As much of a spilled result is searched.
@@ -127,15 +126,16 @@ fn glance(masker: &Masker, question: &Question<'_>, log: &Log) -> io::Result<boo
     if spills.iter().any(|path| is_plain(path)) {
         return Ok(true);
     }
-    let (file, _) = files::open(&log.path)?;
-    let mut lines = Lines::new(logs::unpacked(&log.path, file)?);
+    let mut lines = ingest::open_lines(&log.path, masker, LineForm::Json(Some(log.agent)))?;
     while let Some(line) = lines.next()? {
         if (question.is_cancelled)() {
             return Ok(false);
         }
-        let LineBody::Bytes(bytes) = line.body else { continue };
         // A tag may hold what is asked for, so it is masked first.
-        if glance.may_hold(Form::Lines(log.agent), &masker.mask_json_line(bytes, &mut Vec::new())) {
+        let line = line.mask(&mut Vec::new());
+        if let Some(bytes) = line.bytes()
+            && glance.may_hold(Form::Lines(log.agent), bytes)
+        {
             return Ok(true);
         }
     }
@@ -152,19 +152,18 @@ struct Sketch {
     spills: Vec<PathBuf>,
 }
 
-/// Some lines of a log, and where the masking of them begins.
+/// Some lines of a log, and where their bytes are.
 struct Stretch {
     first_line: u64,
     lines: u64,
-    lead_line: u64,
-    lead_start: u64,
+    start: u64,
     end: u64,
 }
 
 impl Sketch {
     fn of(masker: &Masker, log: &Log) -> Result<Self, String> {
         let reading = logs::sketch(&log.path, log.agent, masker).map_err(|error| error.to_string())?;
-        let stretches = cut(log).map_err(|error| format!("{}: {error}", log.path.display()))?;
+        let stretches = cut(masker, log).map_err(|error| format!("{}: {error}", log.path.display()))?;
         Ok(Self {
             listed: listed(log, &reading),
             path: log.path.clone(),
@@ -219,75 +218,40 @@ impl Sketch {
             let spill = self.spills.get(number - self.stretches.len());
             return read_spill(masker, spill.ok_or_else(|| io::Error::other("no such part"))?);
         };
-        let (mut file, _) = files::open(&self.path)?;
-        let mut taken = match logs::is_packed(&self.path) {
-            // There is no way into the middle of it.
-            true => Lines::new(logs::unpacked(&self.path, file)?),
-            false => {
-                file.seek(SeekFrom::Start(stretch.lead_start))?;
-                Lines::resume(
-                    logs::unpacked(&self.path, file)?,
-                    stretch.lead_line - 1,
-                    stretch.lead_start,
-                )
-            }
-        };
+        let (file, _) = files::open(&self.path)?;
+        let mut masker = LineMasker::new(masker, LineForm::Json(Some(self.agent)));
+        let mut source = ingest::unpacked(&self.path, file)?;
+        source.seek_to_line(stretch.start, &mut masker)?;
+        let mut lines = ingest::resume_lines(source, stretch.first_line - 1, stretch.start, masker);
         let mut masked = Vec::new();
-        let mut state = LineState::default();
-        let end_line = stretch.first_line + stretch.lines;
-        while let Some(line) = taken.next()? {
-            if line.number >= end_line || line.offset >= stretch.end {
+        while let Some(line) = lines.next()? {
+            if line.number() >= stretch.first_line + stretch.lines || line.offset() >= stretch.end {
                 break;
             }
-            if line.number < stretch.lead_line {
-                continue;
-            }
-            if let LineBody::Bytes(bytes) = line.body {
-                let own = masker.mask_next_line(&mut state, bytes, &mut Vec::new());
-                if line.number >= stretch.first_line {
-                    masked.extend_from_slice(&own);
-                }
-            }
-            if line.number >= stretch.first_line {
-                masked.push(b'\n');
-            }
+            masked.extend_from_slice(line.mask(&mut Vec::new()).bytes().unwrap_or_default());
+            masked.push(b'\n');
         }
         Ok(masked)
     }
 }
 
 /// Cuts a log into stretches.
-fn cut(log: &Log) -> io::Result<Vec<Stretch>> {
-    let (file, _) = files::open(&log.path)?;
-    let mut lines = Lines::new(logs::unpacked(&log.path, file)?);
+fn cut(masker: &Masker, log: &Log) -> io::Result<Vec<Stretch>> {
+    let mut lines = ingest::open_lines(&log.path, masker, LineForm::Json(Some(log.agent)))?;
     let mut stretches: Vec<Stretch> = Vec::new();
-    // Where the last lines began.
-    let mut starts: Vec<u64> = Vec::new();
-    let lead_lines = if log.agent == Agent::Grok { LEAD_LINES } else { 0 };
     while let Some(line) = lines.next()? {
-        let length = match line.body {
-            LineBody::Bytes(bytes) => bytes.len() as u64,
-            LineBody::Oversized { length, .. } => length,
-        };
-        let (number, offset) = (line.number, line.offset);
-        let is_full = stretches.last().is_none_or(|last| {
-            let first = starts[usize::try_from(last.first_line - 1).unwrap_or_default()];
-            offset + length - first > STRETCH_BYTES
-        });
-        starts.push(offset);
-        if is_full {
-            let lead_line = number.saturating_sub(lead_lines).max(1);
+        let (number, offset, end) = (line.number(), line.offset(), line.offset() + line.length());
+        if stretches.last().is_none_or(|last| end - last.start > STRETCH_BYTES) {
             stretches.push(Stretch {
                 first_line: number,
                 lines: 0,
-                lead_line,
-                lead_start: starts[usize::try_from(lead_line - 1).unwrap_or_default()],
+                start: offset,
                 end: 0,
             });
         }
         if let Some(last) = stretches.last_mut() {
             last.lines += 1;
-            last.end = offset + length + 1;
+            last.end = end + 1;
         }
     }
     Ok(stretches)
@@ -304,13 +268,7 @@ fn read_spill(masker: &Masker, path: &Path) -> io::Result<Vec<u8>> {
     let (file, _) = files::open(path)?;
     let mut bytes = Vec::new();
     file.take(SPILL_BYTES_MAX).read_to_end(&mut bytes)?;
-    let mut state = TextState::default();
-    let mut masked = Vec::new();
-    for line in bytes.split(|byte| *byte == b'\n') {
-        masked.extend_from_slice(&masker.mask_text_line(&mut state, line, &mut Vec::new()));
-        masked.push(b'\n');
-    }
-    Ok(masked)
+    Ok(ingest::mask_bytes(masker, LineForm::Text, &bytes, &mut Vec::new()))
 }
 
 /// A log as a list shows it.

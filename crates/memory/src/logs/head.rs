@@ -4,10 +4,11 @@
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use transcript::{Agent, Delta, Lines, Origin, PartKind, State, detect};
+use transcript::{Agent, Origin, PartKind, State, detect};
 
-use super::{LogError, failed, session_tree, unpacked};
+use super::{LogError, failed, session_tree};
 use crate::files;
+use crate::ingest::{self, IdentifyBy};
 use crate::sources;
 
 /// How much of a log is looked at to tell its agent, and how long its first line may be to tell a directory.
@@ -25,7 +26,7 @@ pub fn agent_of_head(path: &Path) -> Result<Agent, LogError> {
 fn head(path: &Path, bytes: u64) -> io::Result<Vec<u8>> {
     let (file, _) = files::open(path)?;
     let mut head = Vec::new();
-    unpacked(path, file)?.take(bytes).read_to_end(&mut head)?;
+    ingest::unpacked(path, file)?.take(bytes).read_to_end(&mut head)?;
     Ok(head)
 }
 
@@ -81,19 +82,7 @@ fn own_cwd(path: &Path) -> Option<String> {
         }
     }
     let log = source.parts.iter().find(|part| part.kind.has_lines())?;
-    let mut lines = Lines::new(head.as_slice());
-    loop {
-        let line = lines.next().ok()?;
-        let mut delta = Delta::default();
-        if let Some(line) = &line {
-            state.take(log.kind, line, &mut delta);
-        }
-        state.close(&mut delta);
-        let cwd = delta.session.and_then(|session| session.cwd);
-        if cwd.is_some() || line.is_none() {
-            return cwd;
-        }
-    }
+    ingest::identify(&mut state, log.kind, &head, IdentifyBy::Directory).cwd
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use crate::mask::Masker;
 pub(crate) fn sketch(path: &Path, agent: Agent, masker: &Masker) -> Result<Reading, LogError> {
     let mut reading = Reading::default();
     let mut left_out = LeftOut::default();
-    read_pieces(path, Some(agent), Some(masker), &mut |mut delta| {
+    read_pieces(path, Some(agent), masker.into(), &mut |mut delta| {
         delta.calls.clear();
         delta.faults.clear();
         delta.unknown.clear();

@@ -7,21 +7,21 @@ use std::path::{Path, PathBuf};
 use transcript::{SafeName, SessionEvent};
 
 use crate::files;
-use crate::mask::{Masker, TextState};
+use crate::ingest::{self, Disclosure, LineForm};
 use crate::sources;
 
 /// How much of a spilled result is shown.
 const SPILL_BYTES_MAX: u64 = 16 << 20;
 
 /// The whole result of a tool that was too large for the log, from the session's own tree alone.
-pub fn spilled<'m>(log: &Path, event: &SessionEvent, masker: impl Into<Option<&'m Masker>>) -> Option<String> {
+pub fn spilled<'m>(log: &Path, event: &SessionEvent, disclosure: impl Into<Disclosure<'m>>) -> Option<String> {
     let name = SafeName::new(event.spill.as_deref()?)?;
     let tree = session_tree(&sources::place_of(log))?;
     let path = files::inside(&tree, &tree.join("tool-results").join(name.as_str())).ok()?;
     let (file, _) = files::open(&path).ok()?;
     let mut bytes = Vec::new();
     file.take(SPILL_BYTES_MAX).read_to_end(&mut bytes).ok()?;
-    let masked = masker.into().map_or(bytes.clone(), |masker| mask_text(masker, &bytes));
+    let masked = ingest::mask_bytes(disclosure, LineForm::Text, &bytes, &mut Vec::new());
     Some(String::from_utf8_lossy(&masked).into_owned())
 }
 
@@ -38,18 +38,6 @@ pub(crate) fn spills_of(log: &Path) -> Vec<PathBuf> {
     let mut paths: Vec<PathBuf> = regular.map(|entry| entry.path()).collect();
     paths.sort();
     paths
-}
-
-/// Masks plain text, line by line.
-pub(crate) fn mask_text(masker: &Masker, bytes: &[u8]) -> Vec<u8> {
-    let mut state = TextState::default();
-    let mut masked = Vec::with_capacity(bytes.len());
-    for line in bytes.split_inclusive(|byte| *byte == b'\n') {
-        let (body, end) = line.strip_suffix(b"\n").map_or((line, &b""[..]), |body| (body, b"\n"));
-        masked.extend_from_slice(&masker.mask_text_line(&mut state, body, &mut Vec::new()));
-        masked.extend_from_slice(end);
-    }
-    masked
 }
 
 /// The directory that belongs to the session of a log, for a subagent's log its parent's.

@@ -6,6 +6,7 @@ use std::path::Path;
 use transcript::{Agent, Delta, Unknown};
 
 use super::{LogError, bound_unknown, read_pieces};
+use crate::mask::Masker;
 use crate::sources::Unread;
 
 /// More reasons than this are no longer told apart.
@@ -25,9 +26,9 @@ pub(crate) struct Survey {
 }
 
 /// Counts what stands in a log.
-pub(crate) fn survey(path: &Path, agent: Agent) -> Result<Survey, LogError> {
+pub(crate) fn survey(path: &Path, agent: Agent, masker: &Masker) -> Result<Survey, LogError> {
     let mut survey = Survey::default();
-    let read = read_pieces(path, Some(agent), None, &mut |delta| survey.add(delta))?;
+    let read = read_pieces(path, Some(agent), masker.into(), &mut |delta| survey.add(delta))?;
     survey.unread = read.unread;
     Ok(survey)
 }
@@ -66,6 +67,7 @@ mod tests {
 
     use super::*;
     use crate::logs::{EVENTS_MAX, FAULTS_MAX, UNKNOWN_MAX, read_log};
+    use crate::mask::{MaskKey, UserRules};
 
     #[test]
     fn a_log_made_to_fill_the_memory_is_counted_and_not_held() {
@@ -83,8 +85,9 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join("x.jsonl");
         fs::write(&path, text).unwrap();
+        let masker = Masker::new(&MaskKey::new([7; 32]), &UserRules::default()).unwrap();
 
-        let log = read_log(&path, Some(Agent::Claude), None).unwrap();
+        let log = read_log(&path, Some(Agent::Claude), &masker).unwrap();
         assert_eq!((log.reading.events.len(), log.left_out.events), (EVENTS_MAX, 70));
         assert_eq!((log.reading.turns.len(), log.left_out.turns), (EVENTS_MAX, 70));
         assert_eq!((log.reading.faults.len(), log.left_out.faults), (FAULTS_MAX, 80));
@@ -92,7 +95,7 @@ mod tests {
         assert_eq!(log.reading.unknown.values().sum::<u64>(), types as u64);
         assert_eq!(log.fates().lines(), (events + faults + types) as u64);
 
-        let survey = survey(&path, Agent::Claude).unwrap();
+        let survey = survey(&path, Agent::Claude, &masker).unwrap();
         assert_eq!(survey.faults.values().next(), Some(&(faults as u64, events as u64 + 1)));
         assert_eq!(survey.unknown.values().sum::<u64>(), types as u64);
         assert!(survey.unknown.len() <= UNKNOWN_MAX && survey.faults.len() == 1);

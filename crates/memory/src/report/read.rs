@@ -139,7 +139,7 @@ fn read_session(
     let path = folder
         .file(&row.session_path)
         .ok_or_else(|| "its path points outside of the workspace".to_owned())?;
-    let log = logs::read_log(&path, Some(agent), Some(request.masker)).map_err(|error| error.reason())?;
+    let log = logs::read_log(&path, Some(agent), request.masker).map_err(|error| error.reason())?;
     let mut turns: Vec<TurnFacts> = row
         .turns
         .iter()
@@ -291,7 +291,7 @@ fn read_subagents(
                 ..SubagentFacts::default()
             };
             let path = folder.file(&format!("{}/{}", row.subagent_path, child.session_file));
-            let log = path.and_then(|path| logs::read_log(&path, None, Some(request.masker)).ok());
+            let log = path.and_then(|path| logs::read_log(&path, None, request.masker).ok());
             if let Some(log) = log {
                 facts.tool_calls = log
                     .reading

@@ -8,7 +8,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 
 use crate::files;
-use crate::logs;
+use crate::ingest;
 use crate::store::Cursor;
 
 /// Number of bytes hashed at either end.
@@ -87,7 +87,7 @@ pub(crate) struct Look {
 pub(crate) fn look(path: &Path, file: &File, cursor: &Cursor) -> io::Result<Look> {
     let mut file = file.try_clone()?;
     let metadata = file.metadata()?;
-    let is_packed = logs::is_packed(path);
+    let is_packed = ingest::is_packed(path);
     let differs = |bytes| Ok(Look { ends: None, bytes });
     if !is_packed && metadata.len() < cursor.read_to {
         return differs(0);
@@ -128,7 +128,7 @@ fn read_ends(mut file: File, read_to: u64) -> io::Result<(Ends, u64)> {
 /// Returns `true` if the file `shorter`, which is `size` bytes long, has the same ends as the first `size` bytes of
 /// `longer`, and how many bytes were read for that. Compressed files are not compared and count as the same.
 pub(super) fn same_beginning(longer: &Path, shorter: &Path, size: u64) -> io::Result<(bool, u64)> {
-    if logs::is_packed(longer) || logs::is_packed(shorter) {
+    if ingest::is_packed(longer) || ingest::is_packed(shorter) {
         return Ok((true, 0));
     }
     let (ours, read) = read_ends(files::open(longer)?.0, size)?;
@@ -139,7 +139,7 @@ pub(super) fn same_beginning(longer: &Path, shorter: &Path, size: u64) -> io::Re
 
 /// Returns the ends of a compressed file, which has to be decompressed up to `read_to`.
 fn read_compressed_ends(path: &Path, file: File, read_to: u64) -> io::Result<Ends> {
-    let mut source = logs::unpacked(path, file)?.take(read_to);
+    let mut source = ingest::unpacked(path, file)?.take(read_to);
     let mut ends = Ends::default();
     let mut buffer = vec![0; 256 << 10];
     loop {

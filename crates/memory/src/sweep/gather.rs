@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::io::{self, Read};
 
-use transcript::{Delta, Line, PartKind, State};
+use transcript::{Delta, MaskedLine, PartKind, State};
 
 use super::ends::Ends;
 use super::marking::Marking;
@@ -70,7 +70,7 @@ impl Gathered {
     }
 
     /// Parses the masked line that is kept next.
-    pub(super) fn read(&mut self, state: &mut State, kind: PartKind, line: &Line<'_>) {
+    pub(super) fn read(&mut self, state: &mut State, kind: PartKind, line: &MaskedLine<'_>) {
         match self.marking.next_line(&self.tail.bytes) {
             Some(marks_builder) => {
                 state.take_telling(kind, line, &mut self.delta, Some(&mut |text| marks_builder.add(text)))

@@ -4,12 +4,11 @@
 use std::io::Read;
 use std::path::Path;
 
-use transcript::{Agent, Delta, Line, LineBody, Origin, Source, State};
+use transcript::{Agent, Origin, Source, State};
 
 use super::plan::{log_kind, log_of};
-use crate::breaks;
 use crate::files;
-use crate::logs;
+use crate::ingest::{self, IdentifyBy};
 use crate::sources;
 
 /// Bytes read to identify a session: at first, and at most.
@@ -24,7 +23,7 @@ pub(crate) fn uid_of_log(agent: Agent, log: &Path) -> String {
 /// Returns the uid that the head of a log names, and how many bytes were read. Most logs name it in their first lines.
 pub(super) fn uid_of(agent: Agent, source: &Source) -> (String, u64) {
     let path = log_of(source);
-    let mut rest = files::open(&path).and_then(|(file, _)| logs::unpacked(&path, file));
+    let mut rest = files::open(&path).and_then(|(file, _)| ingest::unpacked(&path, file));
     // Reserves memory up front, because `read_to_end` reads into an empty vector in small steps.
     let mut head = Vec::with_capacity(FIRST_BYTES as usize);
     let mut read = |head: &mut Vec<u8>, most: u64| {
@@ -46,25 +45,10 @@ pub(super) fn uid_of(agent: Agent, source: &Source) -> (String, u64) {
 /// Returns the uid that the head of a log names, and `true` if later lines cannot change it.
 fn uid_in(agent: Agent, source: &Source, path: &Path, head: &[u8]) -> (String, bool) {
     let mut state = State::new(agent, Origin::of(&path.to_string_lossy()));
-    let mut delta = Delta::default();
     let whole = head.iter().rposition(|byte| *byte == b'\n').unwrap_or(head.len());
-    for (at, bytes) in breaks::bare_lines(&head[..whole]).enumerate() {
-        let line = Line {
-            number: at as u64 + 1,
-            offset: 0,
-            body: LineBody::Bytes(bytes),
-            terminated: true,
-        };
-        state.take(log_kind(source), &line, &mut delta);
-        if state.is_named() {
-            break;
-        }
-    }
-    state.close(&mut delta);
+    let identity = ingest::identify(&mut state, log_kind(source), &head[..whole], IdentifyBy::Session);
     // The fallback is the id in the file name.
-    let uid = delta.session.map_or_else(
-        || format!("{}:{}", agent.as_str(), source.native_id),
-        |session| session.session_uid.as_str().to_owned(),
-    );
+    let by_place = || format!("{}:{}", agent.as_str(), source.native_id);
+    let uid = identity.session_uid.unwrap_or_else(by_place);
     (uid, state.is_named())
 }

@@ -15,7 +15,7 @@ use super::index::ThreadNameFiles;
 use super::refresh::StaleSession;
 use super::{Report, Sweep, path_text};
 use crate::files;
-use crate::logs;
+use crate::ingest;
 use crate::sources::{self, Found, Unread};
 use crate::store::{Cursor, Stat, Store, StoreError};
 use crate::threads::on_threads;
@@ -208,7 +208,7 @@ impl Job {
         let log = self.cursors.get(log_kind(&self.source).as_str());
         let other = log.filter(|cursor| store.reads().is_elsewhere(cursor) && !cursor.is_of_copy());
         let path = self.log();
-        let Some(other) = other.filter(|cursor| !cursor.is_to_be_read() && !logs::is_packed(&path)) else {
+        let Some(other) = other.filter(|cursor| !cursor.is_to_be_read() && !ingest::is_packed(&path)) else {
             return false;
         };
         let Ok((head, tail)) = ends::hashes(&path, self.log_bytes.min(other.read_to)) else {
@@ -233,7 +233,7 @@ fn has_unfinished_line_only(path: &Path, from: u64) -> bool {
         file.seek(SeekFrom::Start(from))?;
         file.take(UNFINISHED_BYTES_MAX).read_to_end(&mut rest)
     });
-    !logs::is_packed(path) && read.is_ok_and(|bytes| (bytes as u64) < UNFINISHED_BYTES_MAX) && !rest.contains(&b'\n')
+    !ingest::is_packed(path) && read.is_ok_and(|bytes| (bytes as u64) < UNFINISHED_BYTES_MAX) && !rest.contains(&b'\n')
 }
 
 /// Walks all roots without reading any log.
@@ -363,7 +363,7 @@ fn inspect_copy(source: Source, root: &str, by_path: &HashMap<&str, &Cursor>, no
         is_changed |= known.is_none_or(|cursor| {
             let waits = cursor.read_to > 0 && cursor.read_to < stat.size && part.kind.has_lines();
             // An unfinished last line is read once the file is quiet, because the agent may have crashed within it.
-            cursor.stat != stat || (waits && !logs::is_packed(&part.path) && is_quiet(now, stat))
+            cursor.stat != stat || (waits && !ingest::is_packed(&part.path) && is_quiet(now, stat))
         });
         if part.kind.has_lines() && log.is_none() {
             log = Some(stat);

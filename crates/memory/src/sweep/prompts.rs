@@ -8,16 +8,16 @@
 mod image;
 mod remask;
 
-use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
-use transcript::{Agent, HistoryPrompt, Line, LineBody, Lines, grok_project, history_prompts, is_session_id};
+use transcript::{Agent, HistoryPrompt, grok_project, history_prompts, is_session_id};
 
 use crate::files;
+use crate::ingest::{self, LineForm, LineMasker};
 use crate::mask::{Hit, MaskVersion};
 use crate::sources::{Root, Unread};
 use crate::store::foreign::{IndexedSession, indexed_sessions};
@@ -271,25 +271,17 @@ impl HistoryReader<'_> {
             batch.bytes_read = 1;
         }
         file.seek(SeekFrom::Start(read_to))?;
-        let mut lines = Lines::resume(file, count, read_to);
+        let masker = LineMasker::new(self.sweep.masker, LineForm::Json(Some(self.history.agent)));
+        let mut lines = ingest::resume_lines(file, count, read_to, masker);
         let mut faults = 0;
         while let Some(line) = lines.next()? {
             // An unfinished line may still be written to, unless the file is quiet.
-            if !line.terminated && !is_quiet(self.sweep.now, stat) {
+            if !line.is_terminated() && !is_quiet(self.sweep.now, stat) {
                 break;
             }
-            let (length, masked) = match line.body {
-                LineBody::Bytes(bytes) => (
-                    bytes.len() as u64,
-                    self.sweep.masker.mask_json_line(bytes, &mut self.hits),
-                ),
-                LineBody::Oversized { length, .. } => (length, Cow::Borrowed(&b""[..])),
-            };
-            let body = match line.body {
-                LineBody::Bytes(_) => LineBody::Bytes(&masked),
-                oversized => oversized,
-            };
-            let (prompts, fault) = history_prompts(self.history.agent, &Line { body, ..line });
+            let (number, length, terminated) = (line.number(), line.length(), line.is_terminated());
+            let line_bytes = length + u64::from(terminated);
+            let (prompts, fault) = history_prompts(self.history.agent, &line.mask(&mut self.hits));
             let version = self.sweep.masker.version();
             batch.extend(
                 prompts
@@ -300,8 +292,7 @@ impl HistoryReader<'_> {
                 faults += 1;
                 report_fault(self.report, self.history, faults, &fault);
             }
-            (count, ends_mid_line) = (line.number, !line.terminated);
-            let line_bytes = length + u64::from(line.terminated);
+            (count, ends_mid_line) = (number, !terminated);
             read_to += line_bytes;
             batch.bytes_read += line_bytes;
             if batch.is_full() {

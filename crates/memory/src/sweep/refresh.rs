@@ -14,10 +14,10 @@ use super::marking::marks_of;
 use super::piece::{
     LastStaged, Output, PIECE_BYTES, Piece, PieceChange, PieceLines, Replaces, StagedLines, StagedRows, searched,
 };
-use super::work::mask_whole;
+use super::work::companion_form;
 use crate::breaks;
+use crate::ingest::{self, LineForm, LineMasker};
 use crate::kept;
-use crate::mask::LineState;
 use crate::packs;
 use crate::search::Marks;
 use crate::sources::Unread;
@@ -69,8 +69,6 @@ struct Rebuild<'w> {
     send: &'w dyn Fn(Output) -> bool,
     agent: Agent,
     state: State,
-    /// The masker's state after the previous lines.
-    line_state: LineState,
     /// The parts whose search data was rebuilt.
     marked_parts: HashSet<String>,
     is_first: bool,
@@ -92,7 +90,6 @@ impl<'w> Rebuild<'w> {
             send,
             agent,
             state: State::new(agent, origin),
-            line_state: LineState::default(),
             marked_parts: HashSet::new(),
             is_first: true,
         })
@@ -129,7 +126,7 @@ impl<'w> Rebuild<'w> {
             0,
         );
         if self.stale.extent == Extent::Whole {
-            bytes = mask_whole(self.sweep.masker, kind, &bytes, &mut gathered.found);
+            bytes = ingest::mask_bytes(self.sweep.masker, companion_form(kind), &bytes, &mut gathered.found);
         }
         self.state.companion(kind, &bytes);
         gathered.tail.lines = breaks::count(&bytes);
@@ -142,7 +139,7 @@ impl<'w> Rebuild<'w> {
 
     /// Rebuilds a part with lines, piece by piece.
     fn rebuild_lines(&mut self, kind: PartKind, name: &str, is_last: bool) -> Result<bool, StoreError> {
-        self.line_state = LineState::default();
+        let mut masker = LineMasker::new(self.sweep.masker, LineForm::Json(Some(self.agent)));
         let mut gathered = Gathered::new(
             searched(self.store, self.agent, kind),
             Tail::default(),
@@ -159,7 +156,8 @@ impl<'w> Rebuild<'w> {
             gathered.tail.bytes.extend_from_slice(rest);
             for line in breaks::lines(bytes) {
                 number += 1;
-                self.read_line(kind, number, line, &mut gathered).map_err(io_error)?;
+                self.read_line(kind, number, line, &mut masker, &mut gathered)
+                    .map_err(io_error)?;
             }
             if is_connected && gathered.bytes_read >= PIECE_BYTES {
                 let next = Gathered::new(
@@ -185,33 +183,34 @@ impl<'w> Rebuild<'w> {
     }
 
     /// Masks and parses one line. Keeps it only if it was masked again, because the stored frames stay otherwise.
-    fn read_line(&mut self, kind: PartKind, number: u64, line: &[u8], gathered: &mut Gathered) -> io::Result<()> {
+    fn read_line(
+        &mut self,
+        kind: PartKind,
+        number: u64,
+        line: &[u8],
+        masker: &mut LineMasker<'_>,
+        gathered: &mut Gathered,
+    ) -> io::Result<()> {
         let (bytes, terminated) = line.strip_suffix(b"\n").map_or((line, false), |bytes| (bytes, true));
-        let body = packs::body(bytes);
-        let masked = match (self.stale.extent, body) {
-            (Extent::Whole, LineBody::Bytes(bytes)) => {
-                self.sweep
-                    .masker
-                    .mask_next_line(&mut self.line_state, bytes, &mut gathered.found)
-            }
-            _ => std::borrow::Cow::Borrowed(bytes),
-        };
-        let line = Line {
+        let kept = Line {
             number,
             offset: 0,
-            body: match body {
-                LineBody::Bytes(_) => LineBody::Bytes(&masked),
-                oversized @ LineBody::Oversized { .. } => oversized,
-            },
+            body: packs::body(bytes),
             terminated,
         };
-        self.state.take(kind, &line, &mut gathered.delta);
-        if self.stale.extent == Extent::Whole {
-            gathered.keep(number, &masked, bytes.len() as u64, terminated)
-        } else {
+        if self.stale.extent != Extent::Whole {
+            self.state.take(kind, &ingest::kept_line(kept), &mut gathered.delta);
             gathered.bytes_read += bytes.len() as u64;
-            Ok(())
+            return Ok(());
         }
+        let masked = masker.mask_line(kept, &mut gathered.found);
+        self.state.take(kind, &masked, &mut gathered.delta);
+        // What stands for a line that was too long is kept as it is.
+        let kept = match masked.body() {
+            LineBody::Bytes(masked) => masked,
+            LineBody::Oversized { .. } => bytes,
+        };
+        gathered.keep(number, kept, bytes.len() as u64, terminated)
     }
 
     /// Rebuilds the search data of frames that stay. Only the first piece of a part has it; for later ones this returns

@@ -8,9 +8,9 @@ use std::fs::File;
 use std::io::{self, Seek};
 use std::path::Path;
 
-use transcript::{Delta, Line, LineBody, Lines, Origin, Part, PartKind, State};
+use transcript::{Delta, LineBody, Origin, Part, PartKind, State};
 
-pub(super) use self::companions::{ROW_BYTES_MAX, mask_whole};
+pub(super) use self::companions::{ROW_BYTES_MAX, companion_form};
 use super::ends::{self, Ends};
 use super::gather::Gathered;
 use super::piece::{
@@ -20,8 +20,7 @@ use super::plan::{Job, is_quiet, stat};
 use super::{Sweep, path_text};
 use crate::digest::{self, InMemorySession};
 use crate::files;
-use crate::logs;
-use crate::mask::LineState;
+use crate::ingest::{self, LineForm, LineMasker, PendingLine};
 use crate::packs;
 use crate::sources::{self, Unread};
 use crate::store::{Cursor, FreshDigest, FreshEvents, PackedState, Stat, Store, Tail, stand_in};
@@ -42,8 +41,6 @@ struct Worker<'w> {
     state: State,
     /// Whether the session is read from its start.
     is_fresh: bool,
-    /// What the lines before began, for the masker.
-    line_state: LineState,
     is_first: bool,
     /// Whether events were handed over that may yet change.
     has_events: bool,
@@ -70,7 +67,6 @@ impl<'w> Worker<'w> {
             send,
             state: fresh(job),
             is_fresh: true,
-            line_state: LineState::default(),
             is_first: true,
             has_events: false,
             looked: Vec::new(),
@@ -161,13 +157,13 @@ impl<'w> Worker<'w> {
     fn lines(&mut self, part: &Part, is_last: bool) -> io::Result<bool> {
         let (file, ends) = self.open(part)?;
         let stat = stat(&file.metadata()?);
-        self.line_state = LineState::default();
         let known = self.job.cursors.get(part.kind.as_str()).filter(|_| !self.is_fresh);
         let known = known.cloned();
         let from = known.as_ref().map_or(0, |cursor| cursor.read_to);
         let is_quiet = is_quiet(self.sweep.now, stat);
-        let mut source = logs::unpacked(&part.path, file)?;
-        source.seek_to(from)?;
+        let mut masker = LineMasker::new(self.sweep.masker, LineForm::Json(Some(self.job.agent)));
+        let mut source = ingest::unpacked(&part.path, file)?;
+        source.seek_to_line(from, &mut masker)?;
         let mut piece = Gathered::new(
             searched(self.store, self.job.agent, part.kind),
             self.tail_of(part, known.as_ref())?,
@@ -181,13 +177,13 @@ impl<'w> Worker<'w> {
         if base.as_ref().is_some_and(|cursor| cursor.ends_mid_line) {
             piece.ends_mid_line = !piece.finish_line(&mut source)?;
         }
-        let mut lines = Lines::resume(source, piece.lines, piece.read_to);
+        let mut lines = ingest::resume_lines(source, piece.lines, piece.read_to, masker);
         while let Some(line) = lines.next()? {
             // A line that is still being written waits, unless nobody writes any more.
-            if !line.terminated && !is_quiet {
+            if !line.is_terminated() && !is_quiet {
                 break;
             }
-            self.take(part.kind, &line, &mut piece)?;
+            self.take(part.kind, line, &mut piece)?;
             if piece.bytes_read >= PIECE_BYTES {
                 // Its file is not yet read to the end: what it looks like is no proof that nothing is new.
                 base = match self.commit(part, Stat::default(), base, &mut piece, false)? {
@@ -231,23 +227,20 @@ impl<'w> Worker<'w> {
     }
 
     /// Masks one line, reads it, and keeps it.
-    fn take(&mut self, kind: PartKind, line: &Line<'_>, piece: &mut Gathered) -> io::Result<()> {
-        match line.body {
-            LineBody::Bytes(bytes) => {
-                let state = &mut self.line_state;
-                let masked = self.sweep.masker.mask_next_line(state, bytes, &mut piece.found);
-                let masked_line = Line {
-                    body: LineBody::Bytes(&masked),
-                    ..*line
-                };
-                piece.read(&mut self.state, kind, &masked_line);
-                piece.ends.push(bytes);
-                piece.keep(line.number, &masked, bytes.len() as u64, line.terminated)
+    fn take(&mut self, kind: PartKind, line: PendingLine<'_, '_>, piece: &mut Gathered) -> io::Result<()> {
+        let (number, length, terminated) = (line.number(), line.length(), line.is_terminated());
+        match line.raw() {
+            LineBody::Bytes(raw) => {
+                let masked = line.mask(&mut piece.found);
+                piece.read(&mut self.state, kind, &masked);
+                piece.ends.push(raw);
+                piece.keep(number, masked.bytes().unwrap_or_default(), length, terminated)
             }
-            LineBody::Oversized { length, hash } => {
-                self.state.take(kind, line, &mut piece.delta);
+            LineBody::Oversized { hash, .. } => {
+                let masked = line.mask(&mut piece.found);
+                self.state.take(kind, &masked, &mut piece.delta);
                 piece.ends.push_hash(&hash);
-                piece.keep(line.number, packs::stand_in(line).as_bytes(), length, line.terminated)
+                piece.keep(number, packs::stand_in(&masked).as_bytes(), length, terminated)
             }
         }
     }

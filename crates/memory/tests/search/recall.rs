@@ -87,7 +87,7 @@ fn load_texts(directory: &Path) -> Vec<OracleTexts> {
                 continue;
             }
             kept::each_line(&store, &session.session_uid, &part, |line| {
-                let LineBody::Bytes(bytes) = line.body else { return };
+                let LineBody::Bytes(bytes) = line.body() else { return };
                 let (records, _) = records(bytes);
                 for record in &records {
                     add_record(session.flavor(), record, &mut texts);

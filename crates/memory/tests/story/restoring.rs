@@ -112,7 +112,7 @@ fn texts_from_packs_equal_those_of_the_log() {
         let agent = kept::agent_of(&uid).unwrap();
         let events = store.reads().events(&uid).unwrap();
         let texts = kept::texts(&store, &uid, &events).unwrap();
-        let reading = memory::logs::read_log(&path, Some(agent), Some(&home.masker)).unwrap();
+        let reading = memory::logs::read_log(&path, Some(agent), &home.masker).unwrap();
         let mut show = |event: &SessionEvent, text: Option<String>| -> Result<(), ()> {
             if let Some(text) = text.filter(|_| event.spill.is_none()) {
                 assert_eq!(texts.get(&event.seq), Some(&text), "{uid} {}", event.seq);

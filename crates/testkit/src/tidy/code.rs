@@ -41,12 +41,48 @@ const NOT_IN_TRANSCRIPT: &[&str] = &[
     "stdin()",
 ];
 
+/// What brings the bytes of a log to a reader, and the files that may name it. Everything else takes lines from the ingest module, which
+/// masks them.
+const INGEST_ONLY: &[(&str, &[&str])] = &[
+    ("Lines::new", &[INGEST, FROM_LOG, "crates/transcript/src/lines.rs"]),
+    ("Lines::resume", &[INGEST, "crates/transcript/src/lines.rs"]),
+    (
+        "assume_masked",
+        &[
+            INGEST,
+            "crates/transcript/src/lines.rs",
+            "crates/transcript/src/state.rs",
+        ],
+    ),
+    ("read_unmasked", &[FROM_LOG, "crates/transcript/src/state.rs"]),
+    ("Transcript::from_log", &[]),
+    (
+        "revealed_by_owner",
+        &[
+            INGEST,
+            "crates/memory/src/diary/copy.rs",
+            "crates/boswell/src/commands/render.rs",
+        ],
+    ),
+    (
+        "zstd::Decoder",
+        &[
+            "crates/memory/src/ingest/source.rs",
+            "crates/memory/src/store/derived.rs",
+        ],
+    ),
+];
+const INGEST: &str = "crates/memory/src/ingest.rs";
+/// Makes a transcript of bytes that another program masked. Tests and examples call it; the product does not.
+const FROM_LOG: &str = "crates/render/src/from_log.rs";
+
 pub(super) fn check(sources: &[Source], out: &mut Vec<Complaint>) {
     for source in sources {
         header(source, out);
         sql(source, out);
         ambient(source, out);
         transcript_is_pure(source, out);
+        one_ingest_loop(source, out);
         unfinished(source, out);
         if source.path.ends_with("/mod.rs") {
             let message = "write `foo.rs` beside `foo/` instead of `foo/mod.rs`";
@@ -205,6 +241,21 @@ fn transcript_is_pure(source: &Source, out: &mut Vec<Complaint>) {
     }
 }
 
+/// A reader sees a line only after the ingest module masked it.
+fn one_ingest_loop(source: &Source, out: &mut Vec<Complaint>) {
+    if matches!(crate_of(&source.path), None | Some("testkit")) {
+        return;
+    }
+    for (line, code) in source.product_code() {
+        let is_named =
+            |(name, allowed): &&(&str, &[&str])| names(code, name) && !allowed.contains(&source.path.as_str());
+        if let Some((name, _)) = INGEST_ONLY.iter().find(is_named) {
+            let message = format!("`{name}`: take masked lines from `crates/memory/src/ingest.rs`");
+            complain(out, &source.path, line, "ingest-loop", message);
+        }
+    }
+}
+
 /// Forbids unfinished code and ignored tests.
 fn unfinished(source: &Source, out: &mut Vec<Complaint>) {
     for (line, code) in source.all_code() {
@@ -269,6 +320,26 @@ mod tests {
             );
             assert!(complaints_about("crates/memory/src/store/a.rs", &text).is_empty());
         }
+    }
+
+    #[test]
+    fn a_line_that_reaches_a_reader_past_the_ingest_module_is_reported() {
+        for code in [
+            "let lines = Lines::new(file);",
+            "Lines::resume(file, 1, 2);",
+            "MaskedLine::assume_masked(line, Cow::Borrowed);",
+            "state.read_unmasked(PartKind::Log, &mut lines);",
+            "Disclosure::revealed_by_owner();",
+            "zstd::Decoder::new(file);",
+        ] {
+            let text = format!("//! A.\nfn a() {{ {code} }}\n");
+            let path = "crates/memory/src/a.rs";
+            assert_eq!(complaints_about(path, &text), ["2 ingest-loop"], "{code}");
+            let test = format!("//! A.\n#[cfg(test)]\nmod tests {{\n    fn a() {{ {code} }}\n}}\n");
+            assert!(complaints_about(path, &test).is_empty(), "{code}");
+        }
+        let text = "//! A.\nfn a() { Lines::new(file); }\n";
+        assert!(complaints_about("crates/memory/src/ingest.rs", text).is_empty());
     }
 
     #[test]

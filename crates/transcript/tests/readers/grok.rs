@@ -73,7 +73,7 @@ impl Directory {
         for (part, bytes) in &self.lines {
             reading.apply(
                 state
-                    .resume(*part, &mut Lines::new(&bytes[..]))
+                    .read_unmasked(*part, &mut Lines::new(&bytes[..]))
                     .expect("bytes can be read"),
             );
         }

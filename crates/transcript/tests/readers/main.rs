@@ -15,7 +15,7 @@ fn read(agent: Agent, path: &str, bytes: &[u8]) -> (Reading, State) {
     let mut reading = Reading::default();
     reading.apply(
         state
-            .resume(PartKind::Log, &mut Lines::new(bytes))
+            .read_unmasked(PartKind::Log, &mut Lines::new(bytes))
             .expect("bytes in memory can be read"),
     );
     reading.settle();

@@ -26,7 +26,7 @@ pub(crate) fn read_in_pieces(agent: Agent, path: &str, bytes: &[u8], cuts: &[usi
         let mut lines = Lines::resume(&bytes[from..to], state.lines(PartKind::Log), from as u64);
         reading.apply(
             state
-                .resume(PartKind::Log, &mut lines)
+                .read_unmasked(PartKind::Log, &mut lines)
                 .expect("bytes in memory can be read"),
         );
         from = to;
@@ -143,7 +143,7 @@ proptest! {
         if let Ok(mut state) = State::from_bytes(&bytes) {
             let log = b"{\"type\":\"user\",\"message\":{\"content\":\"go on\"}}\n";
             let mut lines = Lines::resume(&log[..], state.lines(PartKind::Log), 0);
-            state.resume(PartKind::Log, &mut lines).expect("bytes in memory can be read");
+            state.read_unmasked(PartKind::Log, &mut lines).expect("bytes in memory can be read");
         }
     }
 }

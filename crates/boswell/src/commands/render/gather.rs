@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 
 use memchr::memmem::Finder;
 use memory::digest::{self, Digest};
+use memory::ingest::Disclosure;
 use memory::logs::{self, LogReading};
 use memory::mask::{Masker, Numbering};
 use memory::repos;
@@ -86,6 +87,23 @@ fn number(transcript: &mut Transcript, numbering: &mut Numbering) -> u64 {
     count
 }
 
+/// Masks tokens that a terminal's colours cut in two. A page shows no colour codes, and takes subjects of commits from such texts: there
+/// the token would be whole. A text that holds one loses its colours.
+fn mask_coloured(transcript: &mut Transcript, masker: &Masker) {
+    for text in transcript.events.iter_mut().filter_map(|told| told.text.as_mut()) {
+        if !text.contains(['\u{1b}', '\u{9b}']) {
+            continue;
+        }
+        let plain = render::ansi::plain(text);
+        if let std::borrow::Cow::Owned(masked) = masker.mask_str(&plain, &mut Vec::new()) {
+            *text = masked;
+        }
+    }
+    for subagent in &mut transcript.subagents {
+        mask_coloured(&mut subagent.transcript, masker);
+    }
+}
+
 /// Whether a masked place may stand in a text. Most have none, and are looked through once, by means made once.
 fn is_tagged(text: &str) -> bool {
     static TAGS: LazyLock<[Finder<'static>; 2]> = LazyLock::new(|| {
@@ -141,6 +159,7 @@ pub(super) fn known(
     };
     let mut transcript = gatherer.session(session_uid, text, turns, 0)?;
     transcript.head.money = money(&usage::sum_calls(calls.iter(), &means.prices));
+    mask_coloured(&mut transcript, texts.masker);
     Ok(Gathered {
         transcript,
         masked: 0,
@@ -217,7 +236,7 @@ impl SessionGatherer<'_> {
             Some(source) => {
                 let log = source.reading().map_err(told_log_error)?;
                 let told = store.reads().facts_of(session_uid)?;
-                digest::from_log(log, Some(self.texts.masker), told, settings).map_err(told_log_error)?
+                digest::from_log(log, self.texts.masker, told, settings).map_err(told_log_error)?
             }
             None => digest::compute_digest(store, session_uid, settings)?.map(|(digest, _)| digest),
         })
@@ -271,13 +290,13 @@ fn link_of(child: &Session) -> Option<Lineage> {
 pub(super) fn bare(
     path: &Path,
     agent: Option<Agent>,
-    masker: Option<&Masker>,
+    disclosure: Disclosure<'_>,
     means: &Means<'_>,
     turns: Option<TurnRange>,
 ) -> Result<Gathered, CommandError> {
-    let read = logs::read_session(path, agent, masker).map_err(told_log_error)?;
+    let read = logs::read_session(path, agent, disclosure).map_err(told_log_error)?;
     let calls: Vec<Call> = read.counted_calls().into_iter().flatten().cloned().collect();
-    let Some(mut transcript) = bare_one(&read.main, masker, means, turns)? else {
+    let Some(mut transcript) = bare_one(&read.main, disclosure, means, turns)? else {
         let message = format_args!("there is no session in it: `{}`", path.display());
         return Err(CommandError::not_found("log-empty", message));
     };
@@ -291,12 +310,15 @@ pub(super) fn bare(
         .map(|link| (link.child_uid.as_str().to_owned(), link.clone()))
         .collect();
     for log in &read.subagents {
-        if let Some(child) = bare_one(log, masker, means, None)? {
+        if let Some(child) = bare_one(log, disclosure, means, None)? {
             let told = links.get(child.head.session.session_uid.as_str()).cloned();
             subagent(&mut transcript, told.or_else(|| link_of(&child.head.session)), child);
         }
     }
     transcript.head.money = money(&usage::sum_calls(calls.iter(), &means.prices));
+    if let Some(masker) = disclosure.masker() {
+        mask_coloured(&mut transcript, masker);
+    }
     Ok(Gathered {
         transcript,
         masked: 0,
@@ -310,7 +332,7 @@ fn subagent(parent: &mut Transcript, link: Option<Lineage>, transcript: Transcri
 
 fn bare_one(
     log: &LogReading,
-    masker: Option<&Masker>,
+    disclosure: Disclosure<'_>,
     means: &Means<'_>,
     turns: Option<TurnRange>,
 ) -> Result<Option<Transcript>, CommandError> {
@@ -320,16 +342,16 @@ fn bare_one(
     let mut events = Vec::new();
     let take = |event: &SessionEvent, whole: memory::whole::Whole| {
         events.push(TranscriptEntry {
-            text: logs::spilled(&log.path, event, masker).or(whole.text),
+            text: logs::spilled(&log.path, event, disclosure).or(whole.text),
             images: whole.images,
             event: event.clone(),
         });
         Ok::<(), std::convert::Infallible>(())
     };
-    _ = logs::each_whole(log, masker, |event| is_asked(event, turns), take).map_err(told_log_error)?;
+    _ = logs::each_whole(log, disclosure, |event| is_asked(event, turns), take).map_err(told_log_error)?;
     // Events of other parts come last: they are shown in their place.
     events.sort_by_key(|told| told.event.seq);
-    let digest = digest::from_log(log, masker, Vec::new(), &means.digests).map_err(told_log_error)?;
+    let digest = digest::from_log(log, disclosure, Vec::new(), &means.digests).map_err(told_log_error)?;
     Ok(Some(Transcript {
         turns: asked_turns(log.reading.turns.clone(), turns),
         head: TranscriptHead {

@@ -3,6 +3,7 @@
 use super::samples::{self, ALNUM, HEX, noise};
 use super::*;
 use serde_json::json;
+use transcript::Agent;
 
 /// A UUID that nobody chose.
 fn uuid() -> String {
@@ -230,10 +231,9 @@ fn a_token_broken_over_streamed_records_is_known() {
                     .enumerate()
                     .filter(|(at, _)| *at != 3 || third > cut)
                     .map(|(_, line)| line);
-                let kept: Vec<_> = lines.filter(|line| !line.contains("thought")).collect();
                 let mut state = LineState::default();
                 let mut masked = String::new();
-                for line in kept {
+                for line in lines {
                     masked +=
                         &String::from_utf8_lossy(&masker.mask_next_line(&mut state, line.as_bytes(), &mut Vec::new()));
                 }
@@ -251,6 +251,43 @@ fn a_token_broken_over_streamed_records_is_known() {
             }
         }
     }
+}
+
+#[test]
+fn a_token_broken_over_two_deltas_is_known_if_the_log_may_have_them() {
+    let masker = masker();
+    let token = samples::token("github-token");
+    let (head, rest) = token.split_at(20);
+    let delta =
+        |kind: &str, text: &str| json!({ "type": "event_msg", "payload": { "type": kind, "delta": text } }).to_string();
+    let lines = [
+        delta("agent_message_delta", &format!("it is {head}")),
+        delta("agent_reasoning_delta", "meanwhile"),
+        delta("agent_message_delta", rest),
+    ];
+    for agent in [None, Some(Agent::Codex)] {
+        let mut state = LineState::of_agent(agent);
+        for line in &lines {
+            let masked = masker
+                .mask_next_line(&mut state, line.as_bytes(), &mut Vec::new())
+                .into_owned();
+            assert!(!places::has(&masked, head) && !places::has(&masked, rest), "{agent:?}");
+        }
+    }
+}
+
+#[test]
+fn the_beginning_of_a_token_is_masked_where_a_log_breaks_off() {
+    let masker = masker();
+    let token = samples::token("github-token");
+    let line = format!(r#"{{"type":"user","message":{{"content":"it is {}"#, &token[..20]);
+    let mut state = LineState::default();
+    let masked = masker
+        .mask_torn_line(&mut state, line.as_bytes(), &mut Vec::new())
+        .into_owned();
+    assert!(!places::has(&masked, &token[..20]) && masked.starts_with(b"{\"type\":\"user\""));
+    let plain = br#"{"type":"user","message":{"content":"it is a wo"#;
+    assert_eq!(masker.mask_torn_line(&mut state, plain, &mut Vec::new()), &plain[..]);
 }
 
 #[test]

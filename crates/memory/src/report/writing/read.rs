@@ -203,7 +203,7 @@ fn read_records(
     mode: ReadMode,
     masker: &Masker,
 ) -> Result<Vec<TurnRecord>, String> {
-    let log = logs::read_log(&session.log, Some(session.agent), Some(masker)).map_err(|error| error.reason())?;
+    let log = logs::read_log(&session.log, Some(session.agent), masker).map_err(|error| error.reason())?;
     let main = log.parts.first().map_or(PartKind::Log, |part| part.kind);
     let lines = turn.first_line..=turn.last_line;
     let is_wanted =

@@ -7,7 +7,7 @@ use transcript::{Delta, Part, PartKind};
 use super::{Worker, part_name};
 use crate::breaks;
 use crate::files;
-use crate::mask::{Hit, Masker, TextState};
+use crate::ingest::{self, LineForm};
 use crate::packs;
 use crate::sources::Unread;
 use crate::store::{Cursor, Tail};
@@ -36,7 +36,7 @@ impl Worker<'_> {
                 continue;
             };
             let mut found = Vec::new();
-            let masked = mask_whole(self.sweep.masker, part.kind, &raw, &mut found);
+            let masked = ingest::mask_bytes(self.sweep.masker, companion_form(part.kind), &raw, &mut found);
             self.state.companion(part.kind, &masked);
             let lines = breaks::count(&masked);
             let mut delta = Delta::default();
@@ -120,19 +120,12 @@ impl Worker<'_> {
     }
 }
 
-/// Masks a companion: Codex's index is lines of JSON, others are read as text.
-pub(in crate::sweep) fn mask_whole(masker: &Masker, kind: PartKind, raw: &[u8], found: &mut Vec<Hit>) -> Vec<u8> {
-    let mut text = TextState::default();
-    let mut masked = Vec::with_capacity(raw.len());
-    for line in breaks::lines(raw) {
-        let (body, end) = line.strip_suffix(b"\n").map_or((line, &b""[..]), |body| (body, b"\n"));
-        match kind {
-            PartKind::Index => masked.extend_from_slice(&masker.mask_json_line(body, found)),
-            _ => masked.extend_from_slice(&masker.mask_text_line(&mut text, body, found)),
-        }
-        masked.extend_from_slice(end);
+/// Returns how a companion is written: Codex's index is lines of JSON, the others are text.
+pub(in crate::sweep) fn companion_form(kind: PartKind) -> LineForm {
+    match kind {
+        PartKind::Index => LineForm::Json(None),
+        _ => LineForm::Text,
     }
-    masked
 }
 
 /// Whether a companion is the one we know, at another place.

@@ -7,7 +7,7 @@ use transcript::{Delta, Part, PartKind};
 
 use super::{Worker, part_name};
 use crate::files;
-use crate::logs;
+use crate::ingest;
 use crate::store::Cursor;
 use crate::sweep::piece::{CursorUpdate, Output, Piece, PieceChange};
 use crate::sweep::plan::stat;
@@ -27,7 +27,7 @@ impl Worker<'_> {
                 .get(part.kind.as_str())
                 .map_or(0, |cursor| cursor.read_to);
             let (file, _) = files::open(&part.path)?;
-            let mut source = logs::unpacked(&part.path, file)?;
+            let mut source = ingest::unpacked(&part.path, file)?;
             source.seek_to(read_to)?;
             if source.read(&mut [0])? > 0 {
                 return Ok(false);

@@ -134,7 +134,7 @@ fn a_log_that_grew_reads_as_if_it_had_always_been_whole() {
             let mut lines = Lines::resume(&after[from..to], resumed.lines(PartKind::Log), from as u64);
             reading.apply(
                 resumed
-                    .resume(PartKind::Log, &mut lines)
+                    .read_unmasked(PartKind::Log, &mut lines)
                     .expect("bytes in memory can be read"),
             );
         }

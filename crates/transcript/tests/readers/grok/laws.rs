@@ -23,7 +23,7 @@ fn read_in_pieces(directory: &Directory, cuts_of: &dyn Fn(&[u8]) -> Vec<usize>) 
             }
             state = State::from_bytes(&state.to_bytes()).expect("a state reads back what it wrote");
             let mut lines = Lines::resume(&bytes[from..to], state.lines(*part), from as u64);
-            reading.apply(state.resume(*part, &mut lines).expect("bytes can be read"));
+            reading.apply(state.read_unmasked(*part, &mut lines).expect("bytes can be read"));
             from = to;
         }
     }
@@ -65,7 +65,7 @@ fn read_side_by_side(directory: &Directory, seed: u64, rounds: usize) -> (Readin
             for (at, (part, bytes)) in directory.lines.iter().enumerate() {
                 let piece = &bytes[read_to[at]..ends[at].max(read_to[at])];
                 let mut lines = Lines::resume(piece, state.lines(*part), read_to[at] as u64);
-                reading.apply(state.resume(*part, &mut lines).expect("bytes can be read"));
+                reading.apply(state.read_unmasked(*part, &mut lines).expect("bytes can be read"));
                 read_to[at] += piece.len();
             }
             if !state.is_stale() {
