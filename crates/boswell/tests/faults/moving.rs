@@ -96,7 +96,7 @@ fn meet(home: &Home, what: usize, at: u64) -> Vec<String> {
     wrongs
 }
 
-fn read_while(home: &Home, event: FileEvent, at: u64) -> (Ended, Vec<Call>) {
+fn read_while(home: &Home, happens: FileEvent, at: u64) -> (Ended, Vec<Call>) {
     let path = home.path.join(claude_log(SESSION));
     home.run_with(
         "sweep",
