@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use libfuzzer_sys::fuzz_target;
-use memory::spool::Note;
+use memory::spool::HookNote;
 use transcript::{Agent, SafeName, hook_call};
 
 fuzz_target!(|bytes: &[u8]| {
@@ -17,7 +17,7 @@ fuzz_target!(|bytes: &[u8]| {
         let Some(call) = hook_call(bytes, agent) else { continue };
         let at = "2026-04-01T10:00:00Z".parse().expect("a time");
         for roots in [None, Some(roots.as_slice())] {
-            let Some(note) = Note::of(&call, roots, at) else {
+            let Some(note) = HookNote::from_call(&call, roots, at) else {
                 continue;
             };
             assert!(SafeName::new(&note.session_id).is_some());

@@ -4,7 +4,7 @@
 use jiff::SignedDuration;
 use memory::spool;
 use memory::store::{Patience, Store, StoreError};
-use memory::sweep::{Report, Sweep, run};
+use memory::sweep::{Sweep, SweepReport, run};
 
 use crate::context::Context;
 use crate::error::CommandError;
@@ -32,7 +32,7 @@ pub(crate) fn catch_up(ui: &mut Ui, context: &Context, is_skipped: bool) -> Resu
     // A time in the future means that the clock was set back, so it does not count.
     let is_fresh = age.is_some_and(|age| age >= SignedDuration::ZERO && age < FRESH_FOR);
     // Notes of hooks are always processed.
-    if is_fresh && !spool::is_waiting(directory) {
+    if is_fresh && !spool::has_notes(directory) {
         return Ok(());
     }
     match look(context) {
@@ -54,7 +54,7 @@ pub(crate) fn catch_up(ui: &mut Ui, context: &Context, is_skipped: bool) -> Resu
     }
 }
 
-fn look(context: &Context) -> Result<Report, StoreError> {
+fn look(context: &Context) -> Result<SweepReport, StoreError> {
     let clock = context.clock();
     // Without a masking key nothing may be written; `boswell sweep` creates one.
     let Ok(masker) = context.masker(true) else {

@@ -14,7 +14,7 @@ use std::panic;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
-use memory::spool::{self, Note};
+use memory::spool::{self, HookNote};
 use transcript::{Agent, hook_call};
 
 use self::baked::Baked;
@@ -66,7 +66,7 @@ fn note(made_for: Agent, home: &Path) -> Option<()> {
     let call = hook_call(&input()?, made_for)?;
     let baked = Baked::read(home);
     let at = hook_time();
-    let note = Note::of(&call, baked.as_ref().map(|baked| baked.roots.as_slice()), at)?;
+    let note = HookNote::from_call(&call, baked.as_ref().map(|baked| baked.roots.as_slice()), at)?;
     // File names sort by time, and are unique even within one moment.
     let mut dice = [0; 4];
     _ = getrandom::fill(&mut dice);
@@ -74,7 +74,7 @@ fn note(made_for: Agent, home: &Path) -> Option<()> {
     let name = format!("{:016x}-{:08x}-{dice:08x}", at.as_microsecond(), std::process::id());
     // If the note could not be written, the failure is counted; the ingest starts anyway, because the session is in its
     // log.
-    _ = spool::put(home, &name, &note);
+    _ = spool::write_note(home, &name, &note);
     start_ingest(home, baked.as_ref());
     Some(())
 }

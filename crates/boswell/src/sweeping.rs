@@ -8,7 +8,7 @@ use memory::mask::Masker;
 use memory::retention::count_reasons;
 use memory::sources::Root;
 use memory::store::{Patience, Place};
-use memory::sweep::{Report, Sweep, dry_run, run as run_sweep};
+use memory::sweep::{Sweep, SweepReport, dry_run, run as run_sweep};
 
 use crate::alerts;
 use crate::answers::keep::{SweepAnswer, SweptAgent};
@@ -35,7 +35,7 @@ pub(crate) struct Order<'a> {
 }
 
 /// Sweeps, with a progress bar for those who watch.
-pub(crate) fn sweep(ui: &mut Ui, context: &Context, order: &Order<'_>) -> Result<Report, CommandError> {
+pub(crate) fn sweep(ui: &mut Ui, context: &Context, order: &Order<'_>) -> Result<SweepReport, CommandError> {
     let bar = ProgressBar::with_draw_target(None, ui.progress_target());
     bar.set_style(style());
     let sweep = Sweep {
@@ -48,7 +48,7 @@ pub(crate) fn sweep(ui: &mut Ui, context: &Context, order: &Order<'_>) -> Result
         retention: order.lets_go.then(|| retention_order(context)),
         digests: Some(context.digest_settings()),
         only: order.only,
-        leaves_out_roots: context.memory_roots().iter().any(|root| !order.roots.contains(root)),
+        has_only_some_roots: context.memory_roots().iter().any(|root| !order.roots.contains(root)),
         ..Sweep::new(order.directory, order.roots, order.masker, context.now)
     };
     let report = if order.is_dry {
@@ -66,7 +66,7 @@ pub(crate) fn sweep(ui: &mut Ui, context: &Context, order: &Order<'_>) -> Result
     bar.finish_and_clear();
     let mut report = report?;
     if !order.is_dry {
-        alerts::record(ui, context, order.directory, &report.let_go, report.tier2_bytes);
+        alerts::record(ui, context, order.directory, &report.evicted, report.tier2_bytes);
     }
     surface::digests(ui, context, order.directory, &report.digested)?;
     // A path is a stranger's text, too.
@@ -82,7 +82,7 @@ fn style() -> ProgressStyle {
     style.unwrap_or_else(|_| ProgressStyle::default_bar())
 }
 
-pub(crate) fn to_answer(report: &Report, duration_ms: u64) -> SweepAnswer {
+pub(crate) fn to_answer(report: &SweepReport, duration_ms: u64) -> SweepAnswer {
     let agents = report.agents.iter().map(|(agent, part)| SweptAgent {
         agent: agent.as_str(),
         files_seen: part.files_seen,
@@ -110,10 +110,10 @@ pub(crate) fn to_answer(report: &Report, duration_ms: u64) -> SweepAnswer {
         prompts: report.prompts,
         facts: report.facts,
         digests: report.digested.len(),
-        sessions_evicted: report.let_go.drops.len(),
-        evicted_by_reason: count_reasons(&report.let_go.drops).into_iter().collect(),
-        bytes_evicted: report.let_go.bytes,
-        sessions_lost: report.let_go.lost().count(),
+        sessions_evicted: report.evicted.drops.len(),
+        evicted_by_reason: count_reasons(&report.evicted.drops).into_iter().collect(),
+        bytes_evicted: report.evicted.bytes,
+        sessions_lost: report.evicted.lost().count(),
         tier1_bytes: report.tier1_bytes,
         tier2_bytes: report.tier2_bytes,
         duration_ms,

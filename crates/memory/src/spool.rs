@@ -33,7 +33,7 @@ pub const EXIT: &str = "exit";
 
 /// A report about a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Note {
+pub struct HookNote {
     pub agent: Agent,
     pub session_id: String,
     /// In lower case, with underscores.
@@ -48,10 +48,10 @@ pub struct Note {
     pub at: Timestamp,
 }
 
-impl Note {
+impl HookNote {
     /// Returns the note of a hook call. Returns `None` if the call is about a log outside of all roots, or if its
     /// session id is not a valid name. If `roots` is `None`, the note contains no paths.
-    pub fn of(call: &HookCall, roots: Option<&[(Agent, PathBuf)]>, at: Timestamp) -> Option<Self> {
+    pub fn from_call(call: &HookCall, roots: Option<&[(Agent, PathBuf)]>, at: Timestamp) -> Option<Self> {
         let find_root = |path: &Option<String>| -> Option<Option<(Agent, PathBuf)>> {
             let (Some(path), Some(roots)) = (path.as_deref().map(Path::new), roots) else {
                 return Some(None);
@@ -96,7 +96,7 @@ fn keyword(text: &str) -> Option<String> {
 }
 
 /// Writes a note under a name that must be unique. If that fails, the note is counted as lost.
-pub fn put(directory: &Path, name: &str, note: &Note) -> io::Result<()> {
+pub fn write_note(directory: &Path, name: &str, note: &HookNote) -> io::Result<()> {
     let written = try_write(directory, name, note);
     if written.is_err() {
         // If the note cannot be counted either, there is nothing left to do.
@@ -105,8 +105,8 @@ pub fn put(directory: &Path, name: &str, note: &Note) -> io::Result<()> {
     written
 }
 
-fn try_write(directory: &Path, name: &str, note: &Note) -> io::Result<()> {
-    prepare(directory)?;
+fn try_write(directory: &Path, name: &str, note: &HookNote) -> io::Result<()> {
+    create_spool(directory)?;
     let folder = directory.join(FOLDER);
     let aside = folder.join(format!("{name}{UNFINISHED_SUFFIX}"));
     let bytes = serde_json::to_vec(note)?;
@@ -122,7 +122,7 @@ fn try_write(directory: &Path, name: &str, note: &Note) -> io::Result<()> {
 }
 
 /// Creates the directory of the notes, and the file that counts lost notes while there is still room for it.
-pub fn prepare(directory: &Path) -> io::Result<()> {
+pub fn create_spool(directory: &Path) -> io::Result<()> {
     let folder = directory.join(FOLDER);
     let lost = folder.join(LOST);
     if lost.exists() {
@@ -144,7 +144,7 @@ pub fn prepare(directory: &Path) -> io::Result<()> {
 
 /// The number of lost notes, and the time of the last one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Lost {
+pub struct LostNotes {
     pub count: u64,
     pub last: Timestamp,
 }
@@ -163,25 +163,25 @@ pub(crate) fn count_lost(directory: &Path, at: Timestamp) -> io::Result<()> {
 }
 
 /// Returns how many notes were ever lost, or `None` if none was.
-pub fn lost(directory: &Path) -> Option<Lost> {
+pub fn lost_notes(directory: &Path) -> Option<LostNotes> {
     let metadata = fs::metadata(directory.join(FOLDER).join(LOST)).ok()?;
     parse_lost(&metadata)
 }
 
-fn parse_lost(metadata: &fs::Metadata) -> Option<Lost> {
+fn parse_lost(metadata: &fs::Metadata) -> Option<LostNotes> {
     let time = crate::files::modified(metadata)?;
     let count = u64::try_from(time.subsec_nanosecond())
         .ok()
         .filter(|count| *count > 0)?;
     let last = Timestamp::new(time.as_second(), 0).ok()?;
-    Some(Lost { count, last })
+    Some(LostNotes { count, last })
 }
 
 /// A waiting note, and the name of its file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Waiting {
+pub struct WaitingNote {
     pub name: String,
-    pub note: Result<Note, NoteFault>,
+    pub note: Result<HookNote, NoteFault>,
 }
 
 /// Why a file in the spool yields no note.
@@ -194,12 +194,12 @@ pub enum NoteFault {
 }
 
 /// Returns `true` if notes are waiting.
-pub fn is_waiting(directory: &Path) -> bool {
+pub fn has_notes(directory: &Path) -> bool {
     note_names(directory).next().is_some()
 }
 
 /// Returns all waiting notes, sorted by name. A note that another sweep removes meanwhile is skipped.
-pub fn waiting(directory: &Path) -> Vec<Waiting> {
+pub fn list_notes(directory: &Path) -> Vec<WaitingNote> {
     let folder = directory.join(FOLDER);
     let mut names: Vec<String> = note_names(directory).collect();
     names.sort();
@@ -211,7 +211,7 @@ pub fn waiting(directory: &Path) -> Vec<Waiting> {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
                 Err(_) => Err(NoteFault::Unreadable),
             };
-            Some(Waiting { name, note })
+            Some(WaitingNote { name, note })
         })
         .collect()
 }
@@ -236,12 +236,12 @@ mod tests {
 
     const AT: Timestamp = Timestamp::constant(1_775_034_000, 0);
 
-    fn note(payload: &str, roots: &[(Agent, &str)]) -> Option<Note> {
+    fn note(payload: &str, roots: &[(Agent, &str)]) -> Option<HookNote> {
         let roots: Vec<_> = roots
             .iter()
             .map(|(agent, path)| (*agent, PathBuf::from(path)))
             .collect();
-        Note::of(&hook_call(payload.as_bytes(), Agent::Claude)?, Some(&roots), AT)
+        HookNote::from_call(&hook_call(payload.as_bytes(), Agent::Claude)?, Some(&roots), AT)
     }
 
     #[test]
@@ -289,12 +289,12 @@ mod tests {
     #[test]
     fn lost_notes_are_counted_in_the_time_of_a_file() {
         let home = tempfile::tempdir().unwrap();
-        prepare(home.path()).unwrap();
-        assert_eq!(lost(home.path()), None);
+        create_spool(home.path()).unwrap();
+        assert_eq!(lost_notes(home.path()), None);
         for _ in 0..3 {
             count_lost(home.path(), AT).unwrap();
         }
-        prepare(home.path()).unwrap();
-        assert_eq!(lost(home.path()), Some(Lost { count: 3, last: AT }));
+        create_spool(home.path()).unwrap();
+        assert_eq!(lost_notes(home.path()), Some(LostNotes { count: 3, last: AT }));
     }
 }

@@ -70,13 +70,13 @@ pub struct Sweep<'a> {
     /// Read only these logs and those of their subagents; `None` for all logs below `roots`.
     pub only: Option<&'a [PathBuf]>,
     /// True if `roots` are only some of the configured ones, for example because of `--agent`.
-    pub leaves_out_roots: bool,
+    pub has_only_some_roots: bool,
     /// What to evict to stay within the budget; `None` to evict nothing, for example if a query only updates the store.
     pub retention: Option<Retention<'a>>,
 }
 
 impl<'a> Sweep<'a> {
-    /// Creates a sweep that reads everything on one thread.
+    /// Creates a sweep with default settings: it reads everything on one thread, and makes no digests and no evictions.
     pub fn new(directory: &'a Place, roots: &'a [Root], masker: &'a Masker, now: Timestamp) -> Self {
         Self {
             directory,
@@ -90,7 +90,7 @@ impl<'a> Sweep<'a> {
             is_over: &|| false,
             digests: None,
             only: None,
-            leaves_out_roots: false,
+            has_only_some_roots: false,
             retention: None,
         }
     }
@@ -98,7 +98,7 @@ impl<'a> Sweep<'a> {
 
 /// The result of a sweep.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub struct Report {
+pub struct SweepReport {
     pub files_seen: u64,
     pub files_read: u64,
     pub files_unchanged: u64,
@@ -129,13 +129,13 @@ pub struct Report {
     pub tier2_bytes: u64,
     /// Pieces that were dropped because another sweep had already stored those lines.
     pub pieces_dropped: u64,
-    pub agents: BTreeMap<Agent, AgentReport>,
+    pub agents: BTreeMap<Agent, AgentSweepReport>,
     pub unread: Vec<Unread>,
     /// What was evicted.
-    pub let_go: Done,
+    pub evicted: Done,
 }
 
-impl Report {
+impl SweepReport {
     /// Returns how many sessions and subagents were read: each has a transcript of its own.
     pub(crate) fn sessions(&self) -> u64 {
         self.sessions_new + self.subagents_new + self.sessions_updated + self.sessions_refreshed
@@ -143,7 +143,7 @@ impl Report {
 }
 
 /// Returns the sentence for the operation log about what a sweep has read, written and evicted.
-pub(crate) fn describe_reads(bytes: u64, sessions: u64, prompts: u64, digests: u64, let_go: &Done) -> String {
+pub(crate) fn describe_reads(bytes: u64, sessions: u64, prompts: u64, digests: u64, evicted: &Done) -> String {
     let mut sentence = format!(
         "read {} of {}",
         several(bytes, "new byte"),
@@ -155,14 +155,14 @@ pub(crate) fn describe_reads(bytes: u64, sessions: u64, prompts: u64, digests: u
     if digests > 0 {
         sentence += &format!(", and wrote {}", several(digests, "digest"));
     }
-    if !let_go.drops.is_empty() {
-        sentence += &format!(", and {}", let_go.sentence());
+    if !evicted.drops.is_empty() {
+        sentence += &format!(", and {}", evicted.sentence());
     }
     sentence
 }
 
 /// Returns the sentence for a whole sweep, with its facts, digests and evictions.
-pub(crate) fn describe_sweep(report: &Report, digests: u64, let_go: &Done) -> String {
+pub(crate) fn describe_sweep(report: &SweepReport, digests: u64, evicted: &Done) -> String {
     // A commit that only finishes an eviction has none of these parts, but every commit needs a sentence.
     let mut parts = Vec::new();
     if report.sessions() > 0 || report.prompts > 0 {
@@ -181,8 +181,8 @@ pub(crate) fn describe_sweep(report: &Report, digests: u64, let_go: &Done) -> St
     if digests > 0 {
         parts.push(format!("wrote {}", several(digests, "digest")));
     }
-    if !let_go.drops.is_empty() {
-        parts.push(let_go.sentence());
+    if !evicted.drops.is_empty() {
+        parts.push(evicted.sentence());
     }
     if parts.is_empty() {
         parts.push("finished an earlier eviction".to_owned());
@@ -192,7 +192,7 @@ pub(crate) fn describe_sweep(report: &Report, digests: u64, let_go: &Done) -> St
 
 /// The result of a sweep for one agent.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub struct AgentReport {
+pub struct AgentSweepReport {
     pub files_seen: u64,
     pub files_read: u64,
     pub bytes_read: u64,
@@ -200,7 +200,7 @@ pub struct AgentReport {
 }
 
 /// Returns what a sweep would read. Writes nothing.
-pub fn dry_run(sweep: &Sweep<'_>) -> Result<Report, StoreError> {
+pub fn dry_run(sweep: &Sweep<'_>) -> Result<SweepReport, StoreError> {
     let store = Store::open_existing(sweep.directory)?;
     let plan = Plan::make(sweep, store.as_ref(), plan::walk(sweep), &HashSet::new())?;
     let mut report = plan.report;
@@ -213,7 +213,7 @@ pub fn dry_run(sweep: &Sweep<'_>) -> Result<Report, StoreError> {
 }
 
 /// Runs a whole sweep and returns its result.
-pub fn run(sweep: &Sweep<'_>, patience: Patience<'_>) -> Result<Report, StoreError> {
+pub fn run(sweep: &Sweep<'_>, patience: Patience<'_>) -> Result<SweepReport, StoreError> {
     let inbox = NoteInbox::list(sweep.directory);
     // Creating a new store waits for the disk, so the directories are walked at the same time.
     let (opened, walked) = thread::scope(|scope| {
@@ -232,7 +232,7 @@ pub fn run(sweep: &Sweep<'_>, patience: Patience<'_>) -> Result<Report, StoreErr
     inbox.store_notes(sweep, patience, &mut store, &plan.walked, &mut report)?;
     if let Some(settings) = &sweep.digests {
         let before = report.digested.len() as u64;
-        let sentence = |count| describe_sweep(&report, before + count, &report.let_go);
+        let sentence = |count| describe_sweep(&report, before + count, &report.evicted);
         let threads = sweep.threads.min(64);
         let written = digest::write_due_digests(&mut store, patience, "sweep", settings, threads, &sentence)?;
         report.digested.extend(written);
@@ -240,7 +240,7 @@ pub fn run(sweep: &Sweep<'_>, patience: Patience<'_>) -> Result<Report, StoreErr
         report.digested.dedup();
     }
     let raw_bytes = enforce_budget(sweep, patience, &mut store, &mut report)?;
-    if report.sessions_left == 0 && sweep.only.is_none() && !sweep.leaves_out_roots {
+    if report.sessions_left == 0 && sweep.only.is_none() && !sweep.has_only_some_roots {
         // Queries skip their own sweep if a complete one is recent, so a partial sweep must not be noted.
         store.note_walk(sweep.now)?;
     }
@@ -254,12 +254,12 @@ fn enforce_budget(
     sweep: &Sweep<'_>,
     patience: Patience<'_>,
     store: &mut Store,
-    report: &mut Report,
+    report: &mut SweepReport,
 ) -> Result<Option<u64>, StoreError> {
     let Some(retention) = &sweep.retention else {
         return Ok(None);
     };
-    let mut done = std::mem::take(&mut report.let_go);
+    let mut done = std::mem::take(&mut report.evicted);
     let digests = report.digested.len() as u64;
     let command = Command {
         name: "sweep",
@@ -268,12 +268,12 @@ fn enforce_budget(
     let bytes = retention::enforce(store, patience, retention, &command, &|_| false, &mut done)?;
     retention::finish(store, patience, sweep.now, &command, &mut done)?;
     report.digested.extend(done.analyzed.iter().cloned());
-    report.let_go = done;
+    report.evicted = done;
     Ok(bytes)
 }
 
 /// Rebuilds every derived row from the stored lines.
-pub fn rebuild(sweep: &Sweep<'_>, patience: Patience<'_>) -> Result<Report, StoreError> {
+pub fn rebuild(sweep: &Sweep<'_>, patience: Patience<'_>) -> Result<SweepReport, StoreError> {
     let mut store = Store::open(sweep.directory)?;
     let sessions = store.reads().sessions()?;
     let plan = Plan {
@@ -285,7 +285,7 @@ pub fn rebuild(sweep: &Sweep<'_>, patience: Patience<'_>) -> Result<Report, Stor
             .collect(),
         indexes: Vec::new(),
         walked: HashMap::new(),
-        report: Report::default(),
+        report: SweepReport::default(),
     };
     execute_plan(sweep, patience, &mut store, "rebuild", &plan)
 }
@@ -297,7 +297,7 @@ fn execute_plan(
     store: &mut Store,
     command: &str,
     plan: &Plan,
-) -> Result<Report, StoreError> {
+) -> Result<SweepReport, StoreError> {
     let mut report = plan.report.clone();
     let todo = plan.jobs.len() + plan.stale.len();
     if todo > 0 {

@@ -162,7 +162,7 @@ fn install(
     }
     if !args.dry_run {
         let home = &context.places.data_dir;
-        let prepared = spool::prepare(home).and_then(|()| Baked::here(surroundings, context).write(home));
+        let prepared = spool::create_spool(home).and_then(|()| Baked::here(surroundings, context).write(home));
         prepared.map_err(|error| {
             CommandError::user(
                 "store-failed",

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use memory::logs;
 use memory::sources;
-use memory::spool::{self, EXIT, Note};
+use memory::spool::{self, EXIT, HookNote};
 use transcript::{Agent, SafeName};
 
 use crate::context::{Context, Surroundings, wall_clock};
@@ -90,7 +90,7 @@ fn keep(
     let id = own.map(|log| sources::source_of(log.agent, &log.path).native_id);
     let own = own.zip(id).filter(|(_, id)| SafeName::new(id).is_some());
     if let Some((log, id)) = &own {
-        let note = Note {
+        let note = HookNote {
             agent: log.agent,
             session_id: id.clone(),
             event: EXIT.to_owned(),
@@ -103,7 +103,7 @@ fn keep(
         };
         let name = format!("{:016x}-{:08x}-run", context.now.as_microsecond(), std::process::id());
         // A sweep finds the session all the same; only how it ended is lost then.
-        _ = spool::put(&context.places.data_dir, &name, &note);
+        _ = spool::write_note(&context.places.data_dir, &name, &note);
     }
     let logs: Vec<PathBuf> = touched.iter().map(|log| log.path.clone()).collect();
     let order = Order {
@@ -116,7 +116,7 @@ fn keep(
         only: Some(&logs),
     };
     let report = sweep(ui, &context, &order)?;
-    _ = tell_loss(ui, &context, &report.let_go);
+    _ = tell_loss(ui, &context, &report.evicted);
     if own.is_none() {
         ui.status("Several sessions were written; none of them is known to be this command's");
     }

@@ -110,7 +110,7 @@ fn run_json(
     let started = context.clock();
     let (roots, masker) = (context.memory_roots(), context.masker(true)?);
     let report = sweeping::sweep(ui, &context, &order(&context, &roots, &masker))?;
-    let outcome = tell_loss(ui, &context, &report.let_go);
+    let outcome = tell_loss(ui, &context, &report.evicted);
     let installed = |words: &[&str]| {
         let (mut captured, _) = ui.captured(JSON_COLUMNS);
         let ran = (dispatch.run_verb)(&mut captured, surroundings, global, words);
@@ -328,7 +328,7 @@ fn read_logs(ui: &mut Ui, context: &Context) -> Result<Outcome, CommandError> {
     for unread in &report.unread {
         ui.warning(format_args!("{}: {}", unread.path.display(), unread.reason));
     }
-    Ok(tell_loss(ui, context, &report.let_go))
+    Ok(tell_loss(ui, context, &report.evicted))
 }
 
 /// Runs another verb. If it fails, setup continues with the next step.

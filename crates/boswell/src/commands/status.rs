@@ -5,7 +5,7 @@ mod soon;
 use jiff::Timestamp;
 use memory::overview::{self, AgentShare, Overview};
 use memory::retention::{self, Next, Reason};
-use memory::sweep::Report;
+use memory::sweep::SweepReport;
 use serde_json::{Value, json};
 use transcript::Agent;
 
@@ -39,7 +39,7 @@ struct Told {
     overview: Option<Overview>,
     next: Option<Next>,
     soon: Option<Soon>,
-    waiting: Report,
+    waiting: SweepReport,
 }
 
 pub(crate) fn run(ui: &mut Ui, context: &Context, _: &StatusArgs) -> Result<Outcome, CommandError> {
@@ -241,7 +241,7 @@ fn time(micros: Option<i64>) -> Option<Timestamp> {
 }
 
 /// What a sweep would read.
-fn show_waiting(ui: &mut Ui, waiting: &Report) -> Result<(), CommandError> {
+fn show_waiting(ui: &mut Ui, waiting: &SweepReport) -> Result<(), CommandError> {
     let (word, style) = match waiting.files_read {
         0 => ("nothing waits".to_owned(), GOOD),
         files => (format!("{} new or grown", plural(files, "session")), BAD),

@@ -1,7 +1,7 @@
 //! `boswell sweep`: everything new in the agents' logs is read, masked and kept.
 
 use memory::retention::reasons_in_words;
-use memory::sweep::Report;
+use memory::sweep::SweepReport;
 
 use crate::agent_arg::AgentName;
 use crate::context::Context;
@@ -115,11 +115,11 @@ fn sweep_once(ui: &mut Ui, context: &Context, args: &SweepArgs) -> Result<(Outco
         sessions_and_subagents(report.sessions_new, "session", report.subagents_new),
         measure::count(report.sessions_updated)
     );
-    Ok((tell_loss(ui, context, &report.let_go), Some(sentence)))
+    Ok((tell_loss(ui, context, &report.evicted), Some(sentence)))
 }
 
 /// What a sweep did, for people. Those who want quiet hear of what could not be read alone.
-pub(crate) fn show(ui: &mut Ui, report: &Report, is_dry: bool) -> Result<(), CommandError> {
+pub(crate) fn show(ui: &mut Ui, report: &SweepReport, is_dry: bool) -> Result<(), CommandError> {
     if !ui.is_quiet() {
         show_numbers(ui, report, is_dry)?;
     }
@@ -134,7 +134,7 @@ pub(crate) fn show(ui: &mut Ui, report: &Report, is_dry: bool) -> Result<(), Com
 }
 
 /// Logs that were neither read nor read before: a session that lies in two places is read once, an empty log not at all.
-fn others(report: &Report) -> String {
+fn others(report: &SweepReport) -> String {
     let known = report.files_read + report.files_unchanged;
     match report.files_seen.saturating_sub(known) {
         0 => String::new(),
@@ -142,7 +142,7 @@ fn others(report: &Report) -> String {
     }
 }
 
-fn show_numbers(ui: &mut Ui, report: &Report, is_dry: bool) -> Result<(), CommandError> {
+fn show_numbers(ui: &mut Ui, report: &SweepReport, is_dry: bool) -> Result<(), CommandError> {
     let verb = if is_dry { "would read" } else { "read" };
     let others = others(report);
     ui.row(format_args!(
@@ -180,7 +180,7 @@ fn show_numbers(ui: &mut Ui, report: &Report, is_dry: bool) -> Result<(), Comman
             let digests = plural(report.digested.len() as u64, "digest");
             ui.row(format_args!("  {digests} written"))?;
         }
-        let let_go = &report.let_go;
+        let let_go = &report.evicted;
         if !let_go.drops.is_empty() {
             ui.row(format_args!(
                 "  {} of {} evicted ({})",

@@ -12,7 +12,7 @@ use std::time::Duration;
 use memory::mask::Masker;
 use memory::sources::Root;
 use memory::store::{Patience, Store, StoreError};
-use memory::sweep::{Report, Sweep, run as run_sweep};
+use memory::sweep::{Sweep, SweepReport, run as run_sweep};
 
 use self::changes::{Changes, Told};
 use self::view::View;
@@ -123,7 +123,7 @@ impl Watched<'_> {
             only,
             ..Sweep::new(&context.places.data_dir, self.roots, self.masker, context.now_again())
         };
-        let _: Report = run_sweep(&sweep, Patience::Leave)?;
+        let _: SweepReport = run_sweep(&sweep, Patience::Leave)?;
         Ok(())
     }
 }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use memory::spool::{self, Waiting};
+use memory::spool::{self, WaitingNote};
 
 use super::baked::Baked;
 use super::open_lock;
@@ -59,13 +59,13 @@ struct NoteAttempts {
 impl NoteAttempts {
     /// Returns the notes that are worth another sweep. A log that cannot be read leaves its note to the next whole sweep:
     /// retrying it here would never end.
-    fn open_notes(&self, home: &Path) -> Vec<Waiting> {
-        let mut notes = spool::waiting(home);
+    fn open_notes(&self, home: &Path) -> Vec<WaitingNote> {
+        let mut notes = spool::list_notes(home);
         notes.retain(|note| self.by_name.get(&note.name).is_none_or(|count| *count < ATTEMPTS_MAX));
         notes
     }
 
-    fn count(&mut self, notes: &[Waiting]) {
+    fn count(&mut self, notes: &[WaitingNote]) {
         for note in notes {
             *self.by_name.entry(note.name.clone()).or_default() += 1;
         }
@@ -145,7 +145,7 @@ fn ingest(ui: &mut Ui, context: &Context, logs: &BTreeSet<PathBuf>, is_whole: bo
     let swept = sweep(&mut log, context, &order);
     match &swept {
         Ok(report) => {
-            _ = tell_loss(&mut log, context, &report.let_go);
+            _ = tell_loss(&mut log, context, &report.evicted);
             for unread in &report.unread {
                 log.warning(format_args!("{}: {}", unread.path.display(), unread.reason));
             }

@@ -106,8 +106,8 @@ fn a_thousand_calls_fifty_at_once_beside_a_sweep_lose_and_double_nothing() {
     assert!(sweep.end(LIMIT).status.success());
     settle(&home);
     home.sweep();
-    assert!(spool::waiting(&home.store()).is_empty());
-    assert_eq!(spool::lost(&home.store()), None);
+    assert!(spool::list_notes(&home.store()).is_empty());
+    assert_eq!(spool::lost_notes(&home.store()), None);
     let told = facts(&home);
     assert_eq!(told.len(), CALLS);
     for (n, fact) in told.iter().enumerate() {
@@ -136,7 +136,7 @@ fn on_a_full_disk_every_call_succeeds_and_what_is_lost_is_counted() {
             none(&wrong_end(&call(one, &ended(&home, SESSION))));
             settle(&home);
             home.sweep();
-            let counted = spool::lost(&home.store()).map_or(0, |lost| lost.count);
+            let counted = spool::lost_notes(&home.store()).map_or(0, |lost| lost.count);
             let told = facts(&home).len() as u64;
             // A broken disk may lose the count as well; a full one may not.
             let is_counted = told + counted == 1 || (with == Errno::Io && told + counted == 0);
@@ -164,7 +164,7 @@ fn a_thousand_calls_on_a_full_disk_succeed_and_each_is_told_or_counted() {
     });
     settle(&home);
     home.sweep();
-    let lost = spool::lost(&home.store()).map_or(0, |lost| lost.count);
+    let lost = spool::lost_notes(&home.store()).map_or(0, |lost| lost.count);
     assert_eq!(
         facts(&home).len() as u64 + lost,
         CALLS as u64,
@@ -178,7 +178,7 @@ fn with_notes() -> Home {
     let home = Home::with_logs();
     assert!(home.run("hooks install claude").status.success());
     for n in 0..5 {
-        let note = spool::Note {
+        let note = spool::HookNote {
             agent: transcript::Agent::Claude,
             session_id: if n == 0 { SESSION.to_owned() } else { id(n) },
             event: "session_end".to_owned(),
@@ -189,7 +189,7 @@ fn with_notes() -> Home {
             exit_code: None,
             at: home.now.parse().unwrap(),
         };
-        spool::put(&home.store(), &format!("{n:016x}"), &note).unwrap();
+        spool::write_note(&home.store(), &format!("{n:016x}"), &note).unwrap();
     }
     home
 }
@@ -206,7 +206,7 @@ fn an_ingest_may_die_at_any_call() {
     assert!(ended.status.success() && ended.stderr.is_empty(), "{ended:?}");
     let told = facts(&clean);
     assert_eq!(told.len(), 5, "{told:?}");
-    assert!(spool::waiting(&clean.store()).is_empty());
+    assert!(spool::list_notes(&clean.store()).is_empty());
     clean.sweep();
     let expected = clean.answers().unwrap();
     let counted: Vec<&Call> = calls.iter().filter(|call| call.number.is_some()).collect();
@@ -224,7 +224,7 @@ fn an_ingest_may_die_at_any_call() {
         killed.fetch_add(usize::from(ended.status.code().is_none()), Ordering::Relaxed);
         home.sweep();
         let mut wrong = wrongs(&home, &expected);
-        if facts(&home) != told || spool::is_waiting(&home.store()) {
+        if facts(&home) != told || spool::has_notes(&home.store()) {
             wrong.push(format!("facts: {:?}", facts(&home)));
         }
         wrong.iter().map(|wrong| format!("at {n}: {wrong}")).collect()
@@ -270,7 +270,7 @@ fn copy_with_notes(home: &Home) -> Home {
     let home = home.copy();
     assert!(home.run("hooks install claude").status.success());
     for n in 0..6 {
-        let note = spool::Note {
+        let note = spool::HookNote {
             agent: transcript::Agent::Claude,
             session_id: id(n),
             event: "session_end".to_owned(),
@@ -281,7 +281,7 @@ fn copy_with_notes(home: &Home) -> Home {
             exit_code: None,
             at: home.now.parse().unwrap(),
         };
-        spool::put(&home.store(), &format!("{n:016x}"), &note).unwrap();
+        spool::write_note(&home.store(), &format!("{n:016x}"), &note).unwrap();
     }
     home
 }
@@ -305,7 +305,7 @@ fn the_next_ingest_reads_every_session_that_a_killed_one_left() {
         let store = Store::open_existing(home.store()).unwrap().unwrap();
         let known = |n: usize| store.reads().has_session(&format!("claude:{}", id(n))).unwrap();
         let missing: Vec<usize> = (0..6).filter(|n| !known(*n)).collect();
-        let (told, waits) = (facts(&home).len(), spool::is_waiting(&home.store()));
+        let (told, waits) = (facts(&home).len(), spool::has_notes(&home.store()));
         match (missing.is_empty(), told >= 6, waits) {
             (true, true, false) => Vec::new(),
             _ => vec![format!("killed at {n}: {told} facts, {waits}, missing {missing:?}")],

@@ -11,9 +11,9 @@ use std::path::{Path, PathBuf};
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::{Report, Sweep, describe_sweep};
+use super::{Sweep, SweepReport, describe_sweep};
 use crate::sources;
-use crate::spool::{FOLDER, Note, NoteFault, UNFINISHED_SUFFIX, Waiting, count_lost, waiting};
+use crate::spool::{FOLDER, HookNote, NoteFault, UNFINISHED_SUFFIX, WaitingNote, count_lost, list_notes};
 use crate::store::{Fact, Patience, Store, StoreError};
 
 /// How long another process may still be writing a note.
@@ -24,21 +24,21 @@ const RETRY_FOR: SignedDuration = SignedDuration::from_hours(24);
 /// The notes that were waiting before a sweep read any log.
 #[derive(Default)]
 pub(crate) struct NoteInbox {
-    notes: Vec<Waiting>,
+    notes: Vec<WaitingNote>,
 }
 
 impl NoteInbox {
     /// Lists the notes that wait. Call it before the walk: a note that arrives later may be about lines the walk missed.
     pub(crate) fn list(directory: &Path) -> Self {
         Self {
-            notes: waiting(directory),
+            notes: list_notes(directory),
         }
     }
 
     /// Returns the paths of all logs that the notes name, as a walk of `sweep` would list them.
     pub(crate) fn logs(&self, sweep: &Sweep<'_>) -> HashSet<PathBuf> {
         let notes = self.notes.iter().filter_map(|one| one.note.as_ref().ok());
-        let logs = notes.flat_map(Note::logs);
+        let logs = notes.flat_map(HookNote::logs);
         logs.flat_map(|log| sweep.roots.iter().filter_map(|root| sources::path_in(root, log)))
             .collect()
     }
@@ -51,14 +51,14 @@ impl NoteInbox {
         patience: Patience<'_>,
         store: &mut Store,
         walked: &HashMap<PathBuf, String>,
-        report: &mut Report,
+        report: &mut SweepReport,
     ) -> Result<(), StoreError> {
         if self.notes.is_empty() {
             return Ok(());
         }
         remove_half_written(sweep.directory, sweep.now);
         let tombstones = store.reads().tombstones()?;
-        let is_forgotten = |note: &Note| tombstones.contains(&note.session_uid());
+        let is_forgotten = |note: &HookNote| tombstones.contains(&note.session_uid());
         let coverage = SweepCoverage {
             sweep,
             walked,
@@ -103,12 +103,12 @@ struct SweepCoverage<'c> {
 }
 
 impl SweepCoverage<'_> {
-    fn is_ignored(&self, note: &Note) -> bool {
+    fn is_ignored(&self, note: &HookNote) -> bool {
         note.log.as_deref().is_some_and(|log| (self.sweep.is_ignored)(log))
     }
 
     /// Returns `true` if nothing is left to read of what a note is about.
-    fn is_settled(&self, note: &Note) -> bool {
+    fn is_settled(&self, note: &HookNote) -> bool {
         match note.log {
             Some(_) => note.logs().all(|log| self.is_log_settled(log)),
             None => self.is_session_settled(note) && note.logs().all(|log| self.is_log_settled(log)),
@@ -116,9 +116,9 @@ impl SweepCoverage<'_> {
     }
 
     /// Returns `true` if the sweep visited all roots of the agent, because the hook could not name the log.
-    fn is_session_settled(&self, note: &Note) -> bool {
+    fn is_session_settled(&self, note: &HookNote) -> bool {
         let has_root = self.sweep.roots.iter().any(|root| root.agent == note.agent);
-        let is_walked = self.sweep.only.is_none() && (has_root || !self.sweep.leaves_out_roots);
+        let is_walked = self.sweep.only.is_none() && (has_root || !self.sweep.has_only_some_roots);
         is_walked && !self.unfinished.contains(&note.session_uid())
     }
 
@@ -132,7 +132,7 @@ impl SweepCoverage<'_> {
             .collect();
         if places.is_empty() {
             // No sweep reads a log outside of all roots; with fewer roots another sweep may.
-            return !self.sweep.leaves_out_roots;
+            return !self.sweep.has_only_some_roots;
         }
         if let Some(uid) = places.iter().find_map(|(_, path)| self.walked.get(path)) {
             return !self.unfinished.contains(uid);
@@ -155,7 +155,7 @@ impl SweepCoverage<'_> {
     /// Returns `true` if a note from `at` has waited long enough for a log or a file that cannot be read. Only a sweep
     /// over all roots can tell.
     fn is_given_up(&self, at: Timestamp) -> bool {
-        let is_whole = self.sweep.only.is_none() && !self.sweep.leaves_out_roots;
+        let is_whole = self.sweep.only.is_none() && !self.sweep.has_only_some_roots;
         is_whole && self.sweep.now.duration_since(at).abs() > RETRY_FOR
     }
 }
@@ -165,7 +165,7 @@ fn write_facts(
     sweep: &Sweep<'_>,
     patience: Patience<'_>,
     store: &mut Store,
-    report: &Report,
+    report: &SweepReport,
     facts: &[Fact],
 ) -> Result<u64, StoreError> {
     if facts.is_empty() {
@@ -177,11 +177,11 @@ fn write_facts(
         for fact in facts {
             added += u64::from(tx.put_fact(fact)?);
         }
-        let after = Report {
+        let after = SweepReport {
             facts: added,
             ..report.clone()
         };
-        Ok((added, describe_sweep(&after, 0, &report.let_go)))
+        Ok((added, describe_sweep(&after, 0, &report.evicted)))
     })
 }
 
@@ -203,7 +203,7 @@ fn written_at(path: &Path) -> Option<Timestamp> {
 }
 
 /// Returns the fact that a note reports. The log itself shows that a turn ended, so only the newest of those is kept.
-fn make_fact(name: &str, note: &Note) -> Fact {
+fn make_fact(name: &str, note: &HookNote) -> Fact {
     let is_frequent = matches!(note.event.as_str(), "stop" | "subagent_stop");
     Fact {
         session_uid: note.session_uid(),

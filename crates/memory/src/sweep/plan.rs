@@ -13,7 +13,7 @@ use super::ends;
 use super::identify::uid_of;
 use super::index::ThreadNameFiles;
 use super::refresh::StaleSession;
-use super::{Report, Sweep, path_text};
+use super::{Sweep, SweepReport, path_text};
 use crate::files;
 use crate::ingest;
 use crate::sources::{self, Found, Unread};
@@ -60,7 +60,7 @@ pub(super) struct Plan {
     pub(super) indexes: Vec<(String, Stat)>,
     /// The uids of visited logs, by path. Contains only the logs that a waiting note names.
     pub(super) walked: HashMap<PathBuf, String>,
-    pub(super) report: Report,
+    pub(super) report: SweepReport,
 }
 
 /// One copy of a session.
@@ -110,7 +110,7 @@ impl Plan {
         named: &HashSet<PathBuf>,
     ) -> Result<Self, StoreError> {
         let cursors = store.map_or(Ok(Vec::new()), |store| store.reads().cursors())?;
-        let mut report = Report::default();
+        let mut report = SweepReport::default();
         let sessions = find_sessions(sweep, &cursors, walked, &mut report);
         let walked = named_uids(&sessions, named);
         let mut by_session: HashMap<&str, Vec<&Cursor>> = HashMap::new();
@@ -250,7 +250,7 @@ fn find_sessions(
     sweep: &Sweep<'_>,
     cursors: &[Cursor],
     walked: Vec<Found>,
-    report: &mut Report,
+    report: &mut SweepReport,
 ) -> BTreeMap<String, Vec<SessionCopy>> {
     let by_path: HashMap<&str, &Cursor> = cursors.iter().map(|cursor| (cursor.path.as_str(), cursor)).collect();
     let mut sessions: BTreeMap<String, Vec<SessionCopy>> = BTreeMap::new();

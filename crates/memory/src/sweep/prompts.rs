@@ -24,7 +24,7 @@ use crate::store::foreign::{IndexedSession, indexed_sessions};
 use crate::store::{Patience, PromptFile, PromptRow, PromptSource, Stat, Store, StoreError};
 use crate::sweep::ends::hashes;
 use crate::sweep::plan::{is_quiet, stat};
-use crate::sweep::{Report, Sweep, describe_reads, path_text};
+use crate::sweep::{Sweep, SweepReport, describe_reads, path_text};
 
 /// A longer prompt is truncated to this length, because nobody typed it.
 const TEXT_BYTES_MAX: usize = 256 << 10;
@@ -58,7 +58,7 @@ pub(crate) fn run(
     sweep: &Sweep<'_>,
     patience: Patience<'_>,
     store: &mut Store,
-    report: &mut Report,
+    report: &mut SweepReport,
 ) -> Result<(), StoreError> {
     remask::remask(sweep, patience, store, report)?;
     let known = load_positions(store)?;
@@ -100,7 +100,7 @@ pub(crate) fn run(
 }
 
 /// Adds to the report what a sweep would read. Writes nothing.
-pub(crate) fn dry_run(sweep: &Sweep<'_>, store: Option<&Store>, report: &mut Report) -> Result<(), StoreError> {
+pub(crate) fn dry_run(sweep: &Sweep<'_>, store: Option<&Store>, report: &mut SweepReport) -> Result<(), StoreError> {
     let known = store.map_or(Ok(HashMap::new()), load_positions)?;
     for history in find_histories(sweep, report) {
         if is_unchanged(sweep.now, &history, &known) {
@@ -122,7 +122,7 @@ fn load_positions(store: &Store) -> Result<HashMap<String, PromptFile>, StoreErr
 }
 
 /// Returns the readable histories of all roots, each once. The others are reported.
-fn find_histories(sweep: &Sweep<'_>, report: &mut Report) -> Vec<History> {
+fn find_histories(sweep: &Sweep<'_>, report: &mut SweepReport) -> Vec<History> {
     let mut found: Vec<History> = Vec::new();
     for root in sweep.roots {
         for history in list_histories(root) {
@@ -247,7 +247,7 @@ struct HistoryReader<'r> {
     sweep: &'r Sweep<'r>,
     patience: Patience<'r>,
     store: &'r mut Store,
-    report: &'r mut Report,
+    report: &'r mut SweepReport,
     history: &'r History,
     hits: Vec<Hit>,
 }
@@ -386,7 +386,7 @@ impl HistoryReader<'_> {
                     sessions,
                     prompts + new,
                     self.report.digested.len() as u64,
-                    &self.report.let_go,
+                    &self.report.evicted,
                 ),
             ))
         })?;
@@ -458,7 +458,7 @@ fn truncate_text(mut text: String) -> String {
 }
 
 /// Reports a line that could not be parsed. After the first few of a file, they are only counted.
-fn report_fault(report: &mut Report, history: &History, nth: usize, fault: &transcript::Fault) {
+fn report_fault(report: &mut SweepReport, history: &History, nth: usize, fault: &transcript::Fault) {
     report.faults += 1;
     if nth <= REPORTED_FAULTS_MAX && !fault.mended {
         report.unread.push(Unread {

@@ -18,7 +18,7 @@ use self::room::RawUsage;
 use super::budget::{BATCH_WEIGHT, Budget};
 use super::piece::{Output, Piece, PieceChange, Replaces};
 use super::plan::{Job, Plan};
-use super::{Report, Sweep, describe_reads, several};
+use super::{Sweep, SweepReport, describe_reads, several};
 use crate::digest;
 use crate::packs::{self, Unsynced};
 use crate::retention;
@@ -53,7 +53,7 @@ pub(super) struct Writer<'w> {
     sessions: HashSet<String>,
     new: HashSet<String>,
     updated: HashSet<String>,
-    report: Report,
+    report: SweepReport,
 }
 
 impl<'w> Writer<'w> {
@@ -79,7 +79,7 @@ impl<'w> Writer<'w> {
             sessions: HashSet::new(),
             new: HashSet::new(),
             updated: HashSet::new(),
-            report: Report::default(),
+            report: SweepReport::default(),
         }
     }
 
@@ -371,7 +371,7 @@ impl<'w> Writer<'w> {
     }
 
     /// Adds the counts of what was done to the report of the plan.
-    pub(super) fn finish(mut self, report: &mut Report) -> Result<(), StoreError> {
+    pub(super) fn finish(mut self, report: &mut SweepReport) -> Result<(), StoreError> {
         self.note_indexes()?;
         let done = self.report;
         report.files_read += done.files_read;
@@ -385,7 +385,7 @@ impl<'w> Writer<'w> {
         report.sessions_left += done.sessions_left;
         report.unfinished.extend(done.unfinished);
         report.unread.extend(done.unread);
-        report.let_go = done.let_go;
+        report.evicted = done.evicted;
         (report.sessions_new, report.subagents_new) = self.store.reads().count_listed(&self.new)?;
         report.sessions_updated = self.updated.len() as u64;
         for (agent, done) in done.agents {
@@ -422,9 +422,9 @@ fn random_mark() -> u64 {
 }
 
 /// Returns the sentence for the operation log about the work done so far.
-fn describe_progress(command: &str, bytes: u64, sessions: u64, digests: u64, report: &Report) -> String {
+fn describe_progress(command: &str, bytes: u64, sessions: u64, digests: u64, report: &SweepReport) -> String {
     match command {
         "rebuild" => format!("rebuilt the rows of {}", several(sessions, "session")),
-        _ => describe_reads(bytes, sessions, 0, digests, &report.let_go),
+        _ => describe_reads(bytes, sessions, 0, digests, &report.evicted),
     }
 }

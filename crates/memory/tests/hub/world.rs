@@ -9,7 +9,7 @@ use memory::mask::{MaskKey, Masker, UserRules};
 use memory::retention::{self, Policy, Retention};
 use memory::sources::Root;
 use memory::store::{Patience, Place, Server, Store, StoreError, Writer};
-use memory::sweep::{Report, Sweep, run};
+use memory::sweep::{Sweep, SweepReport, run};
 use tempfile::TempDir;
 use testkit::postgres::Postgres;
 use testkit::truth;
@@ -71,7 +71,7 @@ impl Machine {
     }
 
     /// Sweeps and makes the digests of all quiet sessions.
-    pub fn sweep_and_digest(&self, place: &Place) -> Report {
+    pub fn sweep_and_digest(&self, place: &Place) -> SweepReport {
         let now = Timestamp::now() + SignedDuration::from_hours(1);
         let task_pattern = regex::Regex::new("T-[0-9]+").unwrap();
         let digests = DigestSettings {
@@ -81,7 +81,7 @@ impl Machine {
         self.sweep_with(place, now, Some(digests)).unwrap()
     }
 
-    pub fn sweep(&self, place: &Place) -> Result<Report, StoreError> {
+    pub fn sweep(&self, place: &Place) -> Result<SweepReport, StoreError> {
         self.sweep_with(place, Timestamp::now() + SignedDuration::from_hours(1), None)
     }
 
@@ -124,7 +124,7 @@ impl Machine {
         place: &Place,
         now: Timestamp,
         digests: Option<DigestSettings<'_>>,
-    ) -> Result<Report, StoreError> {
+    ) -> Result<SweepReport, StoreError> {
         let root = |agent, name| Root {
             agent,
             path: self.path(name),

@@ -153,7 +153,7 @@ fn after_an_eviction_no_word_is_left_and_the_disk_space_is_free_again() {
     let plan = retention::plan(&memory.home.store().reads(), &memory.policy, memory.now).unwrap();
     assert_eq!(plan.drops.len(), 2);
     let report = memory.sweep();
-    assert_eq!((report.let_go.drops.len(), report.let_go.is_finished), (2, true));
+    assert_eq!((report.evicted.drops.len(), report.evicted.is_finished), (2, true));
 
     let found: Vec<String> = CANARIES.iter().flat_map(|word| find_word(&directory, word)).collect();
     assert_eq!(found, [""; 0]);
@@ -214,11 +214,11 @@ fn a_reader_within_a_query_delays_the_last_phase_until_the_next_sweep() {
     memory.policy.raw_soft_cap_bytes = 1;
     memory.wait_days(1);
     let report = memory.sweep();
-    assert!(!report.let_go.drops.is_empty() && !report.let_go.is_finished);
+    assert!(!report.evicted.drops.is_empty() && !report.evicted.is_finished);
     assert_eq!(count(&reader), seen, "a reader sees what it saw");
     assert!(memory.home.store().reads().unfinished_evictions().unwrap() > 0);
     reader.execute_batch("COMMIT").unwrap();
-    assert!(memory.sweep().let_go.is_finished);
+    assert!(memory.sweep().evicted.is_finished);
     assert_eq!(memory.home.store().reads().unfinished_evictions().unwrap(), 0);
     let found: Vec<String> = CANARIES.iter().flat_map(|word| find_word(&directory, word)).collect();
     assert_eq!(found, [""; 0]);

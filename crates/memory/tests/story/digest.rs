@@ -5,7 +5,7 @@ use jiff::{SignedDuration, Timestamp};
 use memory::digest::{self, BYTES_MAX, Digest, DigestSettings};
 use memory::outcome::{Confidence, OutcomeReason};
 use memory::signals::SignalKind;
-use memory::sweep::{Report, Sweep, run};
+use memory::sweep::{Sweep, SweepReport, run};
 use regex::Regex;
 use serde_json::json;
 use testkit::logs::ClaudeLog;
@@ -34,7 +34,7 @@ fn pattern() -> Regex {
     Regex::new(r"[A-Z][A-Z0-9]+-(?:WP-)?\d+(?:-T\d+)?").unwrap()
 }
 
-fn sweep_at(home: &Home, now: Timestamp) -> Report {
+fn sweep_at(home: &Home, now: Timestamp) -> SweepReport {
     let (roots, directory, pattern) = (home.roots(), home.place(), pattern());
     let digests = Some(DigestSettings {
         now,

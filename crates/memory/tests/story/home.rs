@@ -11,7 +11,7 @@ use memory::mask::{MaskKey, Masker, UserRules};
 use memory::session_text::SessionTexts;
 use memory::sources::Root;
 use memory::store::{FilterRow, Patience, Place, Server, Store, Whose};
-use memory::sweep::{Report, Sweep, rebuild, run};
+use memory::sweep::{Sweep, SweepReport, rebuild, run};
 use tempfile::TempDir;
 use testkit::postgres::Postgres;
 use testkit::truth;
@@ -93,12 +93,12 @@ impl Home {
     }
 
     /// Sweeps at a time one hour after all files were written.
-    pub fn sweep(&self) -> Report {
+    pub fn sweep(&self) -> SweepReport {
         let now = Timestamp::now() + jiff::SignedDuration::from_hours(1);
         self.sweep_at(now)
     }
 
-    pub fn sweep_at(&self, now: Timestamp) -> Report {
+    pub fn sweep_at(&self, now: Timestamp) -> SweepReport {
         let roots = self.roots();
         let directory = self.place();
         let sweep = Sweep {
@@ -121,7 +121,7 @@ impl Home {
         ]
     }
 
-    pub fn rebuild(&self) -> Report {
+    pub fn rebuild(&self) -> SweepReport {
         let directory = self.place();
         rebuild(&Sweep::new(&directory, &[], &self.masker, Timestamp::now()), WAIT).unwrap()
     }

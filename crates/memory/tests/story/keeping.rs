@@ -117,7 +117,7 @@ fn a_list_of_thread_names_is_read_once_and_changes_only_the_named_session() {
     index += &line("019d4700-0000-7000-8000-000000000bad", "gone");
     home.write(".codex/session_index.jsonl", &index);
     let report = home.sweep();
-    assert_eq!(report.files_read, 0, "nobody here is named");
+    assert_eq!(report.files_read, 0, "no session here is named");
     assert_eq!(home.sweep().bytes_checked, 0, "and that is remembered");
 
     index += &line(OTHER, "later");

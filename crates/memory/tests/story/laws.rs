@@ -144,7 +144,7 @@ impl Simulation {
                 let before = self.here();
                 self.memory.catch_up();
                 self.update_notes();
-                assert!(before.is_subset(&self.here()), "a question let something go");
+                assert!(before.is_subset(&self.here()), "a query evicted something");
             }
             Step::Keep(number) => {
                 if self.here().contains(&number) {

@@ -4,8 +4,8 @@ use std::fs;
 use std::path::PathBuf;
 
 use jiff::{SignedDuration, Timestamp};
-use memory::spool::{self, Note};
-use memory::sweep::{Report, Sweep, run};
+use memory::spool::{self, HookNote};
+use memory::sweep::{Sweep, SweepReport, run};
 use testkit::logs::ClaudeLog;
 use transcript::Agent;
 
@@ -30,7 +30,7 @@ fn put(home: &Home, id: &str, log: Option<PathBuf>) {
 }
 
 fn put_of(home: &Home, agent: Agent, id: &str, log: Option<PathBuf>) {
-    let note = Note {
+    let note = HookNote {
         agent,
         session_id: id.to_owned(),
         event: "session_end".to_owned(),
@@ -41,16 +41,16 @@ fn put_of(home: &Home, agent: Agent, id: &str, log: Option<PathBuf>) {
         exit_code: None,
         at: NOW,
     };
-    spool::put(&home.path("store"), id, &note).unwrap();
+    spool::write_note(&home.path("store"), id, &note).unwrap();
 }
 
 /// Returns the sessions with waiting notes.
 fn waiting(home: &Home) -> Vec<String> {
-    let notes = spool::waiting(&home.path("store")).into_iter();
+    let notes = spool::list_notes(&home.path("store")).into_iter();
     notes.map(|one| one.name.replace(".json", "")).collect()
 }
 
-fn sweep(home: &Home, change: impl Fn(&mut Sweep<'_>)) -> Report {
+fn sweep(home: &Home, change: impl Fn(&mut Sweep<'_>)) -> SweepReport {
     let (roots, place) = (home.roots(), home.place());
     let mut sweep = Sweep::new(&place, &roots, &home.masker, NOW);
     change(&mut sweep);
@@ -92,7 +92,7 @@ fn a_sweep_of_one_agent_leaves_the_notes_of_others() {
     put_of(&home, Agent::Codex, "codex", None);
     let (roots, place) = (home.roots(), home.place());
     let claude = Sweep {
-        leaves_out_roots: true,
+        has_only_some_roots: true,
         ..Sweep::new(&place, &roots[..1], &home.masker, NOW)
     };
     run(&claude, WAIT).unwrap();
@@ -152,7 +152,7 @@ fn a_damaged_note_is_counted_as_lost_once() {
     home.sweep_at(NOW);
     home.sweep_at(NOW);
     assert!(waiting(&home).is_empty());
-    assert_eq!(spool::lost(&home.path("store")).map(|lost| lost.count), Some(1));
+    assert_eq!(spool::lost_notes(&home.path("store")).map(|lost| lost.count), Some(1));
 }
 
 #[test]

@@ -9,7 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 use memory::mask::{MaskKey, Masker, UserRules};
 use memory::sources::Root;
 use memory::store::{PromptsOnly, Store};
-use memory::sweep::{Report, Sweep, dry_run, run};
+use memory::sweep::{Sweep, SweepReport, dry_run, run};
 use rusqlite::Connection;
 use tempfile::TempDir;
 use transcript::Agent;
@@ -46,12 +46,12 @@ impl Home {
     }
 
     /// Sweeps while an agent may still be writing.
-    fn sweep(&self) -> Report {
+    fn sweep(&self) -> SweepReport {
         self.sweep_at(Timestamp::now(), |sweep| run(sweep, WAIT))
     }
 
     /// Sweeps at a time one hour after all files were written.
-    fn sweep_later(&self) -> Report {
+    fn sweep_later(&self) -> SweepReport {
         self.sweep_at(Timestamp::now() + SignedDuration::from_hours(1), |sweep| {
             run(sweep, WAIT)
         })

@@ -6,7 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 use memory::digest::DigestSettings;
 use memory::doctor::examine_store;
 use memory::retention::{self, DATA_LOSS, Policy, Reach, Reason, Retention};
-use memory::sweep::{Report, Sweep, run};
+use memory::sweep::{Sweep, SweepReport, run};
 use regex::Regex;
 use testkit::logs::ClaudeLog;
 
@@ -124,11 +124,11 @@ impl Memory {
     }
 
     /// Runs a sweep that evicts.
-    pub fn sweep(&self) -> Report {
+    pub fn sweep(&self) -> SweepReport {
         self.sweep_with(&|_, _| {})
     }
 
-    pub fn sweep_with(&self, progress: &(dyn Fn(u64, u64) + Sync)) -> Report {
+    pub fn sweep_with(&self, progress: &(dyn Fn(u64, u64) + Sync)) -> SweepReport {
         let (roots, directory) = (self.home.roots(), self.home.place());
         let sweep = Sweep {
             threads: 2,
@@ -141,7 +141,7 @@ impl Memory {
     }
 
     /// Runs the sweep of a query, which evicts nothing.
-    pub fn catch_up(&self) -> Report {
+    pub fn catch_up(&self) -> SweepReport {
         self.home.sweep_at(self.now)
     }
 
@@ -203,8 +203,8 @@ pub fn number_of(uid: &str) -> u32 {
     uid.rsplit('-').next().unwrap().parse().unwrap()
 }
 
-fn dropped(report: &Report) -> Vec<(u32, &'static str)> {
-    let drops = report.let_go.drops.iter();
+fn dropped(report: &SweepReport) -> Vec<(u32, &'static str)> {
+    let drops = report.evicted.drops.iter();
     drops
         .map(|drop| (number_of(&drop.session_uid), drop.reason.as_str()))
         .collect()
@@ -215,7 +215,7 @@ fn below_the_caps_nothing_is_evicted_and_every_session_has_a_digest() {
     let memory = Memory::new();
     (1..=3).for_each(|number| memory.write(number, 50, 40));
     let report = memory.sweep();
-    assert_eq!((report.digested.len(), report.let_go.drops.len()), (3, 0));
+    assert_eq!((report.digested.len(), report.evicted.drops.len()), (3, 0));
     assert_eq!(memory.here(), [1, 2, 3]);
 }
 
@@ -427,7 +427,7 @@ fn a_query_that_catches_up_evicts_nothing() {
     memory.sweep();
     (memory.policy.raw_soft_cap_bytes, memory.policy.raw_hard_cap_bytes) = (1, 1);
     memory.write(2, 40, 60);
-    assert_eq!(memory.catch_up().let_go.drops, []);
+    assert_eq!(memory.catch_up().evicted.drops, []);
     assert_eq!(memory.here(), [1, 2]);
 }
 
@@ -516,7 +516,7 @@ fn a_sweep_that_reads_far_more_than_the_cap_never_exceeds_it() {
     );
     assert!(most < each * 150, "nothing went between the batches: {most}");
     assert!(memory.usage() <= memory.policy.raw_soft_cap_bytes);
-    assert_eq!((report.sessions_new, report.let_go.lost().count()), (200, 0));
+    assert_eq!((report.sessions_new, report.evicted.lost().count()), (200, 0));
     // The newest sessions stay.
     let here = memory.here();
     assert!(here.len() >= 10 && here.iter().all(|number| *number > 120), "{here:?}");

@@ -11,7 +11,7 @@ use jiff::{SignedDuration, Timestamp};
 use memory::mask::{MaskKey, Masker, Tier, UserRule, UserRules, rules};
 use memory::sources::Root;
 use memory::store::{Store, Whose};
-use memory::sweep::{Report, Sweep, run};
+use memory::sweep::{Sweep, SweepReport, run};
 use samples::{Sample, samples_of};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -90,7 +90,7 @@ impl PlantedLogs {
         log
     }
 
-    fn sweep(&self, rules: &UserRules) -> Report {
+    fn sweep(&self, rules: &UserRules) -> SweepReport {
         let masker = Masker::new(&MaskKey::new([7; 32]), rules).unwrap();
         let root = |agent, name| Root {
             agent,

@@ -66,8 +66,8 @@ pub(super) fn is_any_left(context: &Context) -> bool {
 pub(super) fn run(ui: &mut Ui, context: &Context, agents: &[Agent]) -> Result<Outcome, CommandError> {
     let home = &context.places.data_dir;
     let store = Store::open_existing(home)?;
-    let waiting = spool::waiting(home);
-    let lost = spool::lost(home);
+    let waiting = spool::list_notes(home);
+    let lost = spool::lost_notes(home);
     let mut answers = Vec::new();
     for agent in agents {
         let kept = match &store {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use jiff::{SignedDuration, Timestamp};
 use memory::store::{Listed, Store};
-use memory::sweep::Report;
+use memory::sweep::SweepReport;
 use serde_json::json;
 use transcript::{Kind, SessionEvent};
 
@@ -34,7 +34,7 @@ pub(super) struct View {
 }
 
 impl View {
-    pub(super) fn begin(ui: &mut Ui, context: &Context, report: &Report) -> Result<Self, CommandError> {
+    pub(super) fn begin(ui: &mut Ui, context: &Context, report: &SweepReport) -> Result<Self, CommandError> {
         let mut view = Self {
             running: BTreeMap::new(),
             drawn: 0,

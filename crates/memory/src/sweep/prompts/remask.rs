@@ -2,14 +2,14 @@
 
 use super::BATCH_PROMPTS;
 use crate::store::{Patience, PromptRow, Store, StoreError};
-use crate::sweep::{Report, Sweep, describe_reads};
+use crate::sweep::{Sweep, SweepReport, describe_reads};
 
 /// Masks the outdated prompts batch by batch, to limit memory.
 pub(super) fn remask(
     sweep: &Sweep<'_>,
     patience: Patience<'_>,
     store: &mut Store,
-    report: &mut Report,
+    report: &mut SweepReport,
 ) -> Result<(), StoreError> {
     let version = sweep.masker.version();
     loop {
@@ -33,7 +33,7 @@ pub(super) fn remask(
             report.sessions(),
             report.prompts,
             report.digested.len() as u64,
-            &report.let_go,
+            &report.evicted,
         );
         store.write(&lock, sweep.now, "sweep", |tx| {
             for ((key, _), prompt) in stale.iter().zip(fresh) {

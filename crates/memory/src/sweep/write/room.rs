@@ -50,7 +50,7 @@ impl Writer<'_> {
             sentence: &|done| describe_reads(bytes, sessions, 0, digests, done),
         };
         let busy = |uid: &str| self.busy.contains(uid);
-        let done = &mut self.report.let_go;
+        let done = &mut self.report.evicted;
         retention::enforce(self.store, self.patience, retention, &command, &busy, done)?;
         self.usage = RawUsage::Known(self.store.reads().raw_bytes()?);
         Ok(())
