@@ -26,9 +26,9 @@ use crate::commands::sessions::in_one_line;
 use crate::context::{Context, Surroundings, create_private_dir};
 use crate::error::{CommandError, Outcome};
 use crate::render::text::plural;
-use crate::ui::Ui;
 use crate::ui::markdown::Ink;
 use crate::ui::prose::{StyledLine, parse_ansi};
+use crate::ui::{Ui, shorten_home};
 
 /// How long to wait for a key while an answer is due, and while none is.
 const WAIT_ASKING: Duration = Duration::from_millis(15);
@@ -272,7 +272,9 @@ impl Finder<'_> {
 
     fn set_message(&mut self, message: String) {
         if let Some(reader) = &mut self.reader {
-            reader.message = Some(in_one_line(&message));
+            // As in all output, the home directory is `~`.
+            let home = self.context.places.home.to_string_lossy();
+            reader.message = Some(in_one_line(&shorten_home(&message, &home)));
         }
     }
 

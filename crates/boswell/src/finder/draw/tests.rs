@@ -266,7 +266,7 @@ fn an_empty_memory_says_what_to_do() {
     insta::assert_snapshot!(screen(&state, 80, 10), @"
     There is no session in the memory yet
 
-    Enter  boswell setup  guided setup: three questions, then search
+    Enter  boswell setup  guided setup: a few questions, then search
     s      boswell sweep  read the logs of your agents, no questions
     d      boswell demo   see it on made-up logs
     q                     leave
@@ -357,4 +357,38 @@ fn the_selected_row_is_always_on_the_screen() {
         let at = text.lines().find(|line| line.starts_with('▌')).unwrap();
         assert!(at.contains(&format!("turn {} ", selected + 1)), "{at}");
     }
+}
+
+#[test]
+fn what_the_filters_hide_is_shortened_before_it_is_cut() {
+    let texts = [60, 47, 40, 30].map(|columns| {
+        let hidden = Some("1,203+ turns in 49+ sessions");
+        count_text("141 turns in 33 sessions", hidden, columns)
+    });
+    assert_eq!(
+        texts,
+        [
+            "141 turns in 33 sessions · 1,203+ turns hidden",
+            "141 turns in 33 sessions · 1,203+ turns hidden",
+            "141 turns in 33 sessions · 1,203+ hidden",
+            "141 turns in 33 sessions",
+        ]
+    );
+}
+
+#[test]
+fn a_suggestion_has_the_whole_width_and_wraps_behind_its_indentation() {
+    let mut state = State {
+        query: "tool:Bsah".to_owned(),
+        ..State::default()
+    };
+    state.take_rows(Vec::new(), "0 turns in 0 sessions".to_owned());
+    state.suggestion = Some("tool:Bash".to_owned());
+    let wide = screen(&state, 80, 10);
+    assert!(
+        wide.contains("  Did you mean tool:Bash? Enter searches for it"),
+        "{wide}"
+    );
+    let narrow = screen(&state, 30, 10);
+    assert!(narrow.contains("\n  Enter searches for it"), "{narrow}");
 }
