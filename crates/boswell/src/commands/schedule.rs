@@ -74,6 +74,15 @@ struct UninstallArgs {
   boswell schedule status --json")]
 struct StatusArgs {}
 
+pub(super) const NO_SCHEDULER: &str = "no scheduler found: neither a systemd user session nor `crontab`";
+pub(super) const WITHOUT_SCHEDULER: &str =
+    "run `boswell sweep --scheduled` once an hour with another scheduler; it sweeps only if a sweep is due";
+
+/// Returns whether the machine has a scheduler that can run sweeps.
+pub(super) fn is_available() -> bool {
+    Scheduler::of_machine().is_some()
+}
+
 pub(crate) fn run(ui: &mut Ui, context: &Context, args: &ScheduleArgs) -> Result<Outcome, CommandError> {
     match &args.command {
         ScheduleCommand::Install(args) => install(ui, context, args),
@@ -101,15 +110,10 @@ impl Plan {
 }
 
 fn install(ui: &mut Ui, context: &Context, args: &InstallArgs) -> Result<Outcome, CommandError> {
-    let scheduler = args.with.or_else(Scheduler::of_machine).ok_or_else(|| {
-        CommandError::user(
-            "no-scheduler",
-            "no scheduler found: neither a systemd user session nor `crontab`",
-        )
-        .with_hint(
-            "run `boswell sweep --scheduled` once an hour with another scheduler; it sweeps only if a sweep is due",
-        )
-    })?;
+    let scheduler = args
+        .with
+        .or_else(Scheduler::of_machine)
+        .ok_or_else(|| CommandError::user("no-scheduler", NO_SCHEDULER).with_hint(WITHOUT_SCHEDULER))?;
     let plan = Plan::of(context, scheduler);
     let cadence = args
         .cadence
@@ -228,7 +232,7 @@ fn status(ui: &mut Ui, context: &Context) -> Result<Outcome, CommandError> {
         ui.row(format_args!("scheduled by {}: sweeps {cadence}", scheduler.as_str()))?;
         if *found == Found::Otherwise {
             ui.hint(
-                "the entry starts another program or knows another place: `boswell schedule install` makes it anew",
+                "the entry starts another program or uses other directories: `boswell schedule install` replaces it",
             );
         }
     }

@@ -1,9 +1,10 @@
-//! `boswell setup`: the guided first run. It explains, asks three questions, and ends by showing the last week.
+//! `boswell setup`: the guided first run. It explains, asks up to three questions, and ends by showing the last week.
 
 mod week;
 
 use memory::doctor;
 
+use super::schedule;
 use super::sweep::{self, Order};
 use crate::answers::start::{AgentRoot, Installation, SetupAnswer};
 use crate::cli::{GlobalArgs, parse_verb};
@@ -30,9 +31,9 @@ const HARD_CAP: &str = "raw_hard_cap_bytes";
 
 /// Guided setup: retention limits, first sweep, schedule
 ///
-/// Shows where the agents keep their sessions, how much that is and how long Boswell keeps it. Then asks three
-/// questions whose default answer is yes: keep text that long, read the logs now, sweep on a schedule. Ends with the
-/// sessions of the last week. Hooks are installed only with `--hooks`, because they change the agents' settings. Every
+/// Shows where the agents keep their sessions, how much that is and how long Boswell keeps it. Then asks up to
+/// three questions whose default answer is yes: keep text that long, read the logs now, sweep on a schedule if the
+/// machine has a scheduler. Ends with the sessions of the last week. Hooks are installed only with `--hooks`, because they change the agents' settings. Every
 /// answer can be changed later. `--json` prints one object and needs `--yes`.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
@@ -74,9 +75,14 @@ pub(crate) fn run(
         false => ui.hint("`boswell sweep` reads them later"),
     }
     let cadence = context.config.retention.cadence.as_str();
-    match answer(ui, args, &format!("Read new sessions on a schedule ({cadence})?"))? {
-        true => run_verb(ui, surroundings, global, &["schedule", "install"]),
-        false => ui.hint("`boswell schedule install` does that later"),
+    // Without a scheduler the question would only lead to an error.
+    if !schedule::is_available() {
+        ui.hint(schedule::NO_SCHEDULER);
+        ui.hint(schedule::WITHOUT_SCHEDULER);
+    } else if answer(ui, args, &format!("Read new sessions on a schedule ({cadence})?"))? {
+        run_verb(ui, surroundings, global, &["schedule", "install"]);
+    } else {
+        ui.hint("`boswell schedule install` does that later");
     }
     match args.hooks {
         true => run_verb(ui, surroundings, global, &["hooks", "install"]),
