@@ -339,15 +339,37 @@ impl Writer<'_> {
             .rev()
             .filter(|day| day.turns > 0)
             .min_by_key(|day| distance(day));
+        let subagents = match self.subagents_on(date)? {
+            0 => String::new(),
+            count => format!(", only {}", plural(count, "subagent")),
+        };
         Ok(match nearest {
             Some(day) => CommandError::not_found(
                 "no-sessions",
-                format_args!("no sessions on {date}; the nearest day with sessions is {}", day.date),
+                format_args!(
+                    "no sessions on {date}{subagents}; the nearest day with sessions is {}",
+                    day.date
+                ),
             )
             .with_hint(format_args!("`boswell diary {}`", day.date)),
-            None => CommandError::not_found("no-sessions", format_args!("no sessions on {date}"))
+            None => CommandError::not_found("no-sessions", format_args!("no sessions on {date}{subagents}"))
                 .with_hint("`boswell sweep` reads the agents' logs, `boswell days` lists the days with sessions"),
         })
+    }
+
+    /// Returns how many subagents worked on a day. The diary tells their work with the session that started them.
+    fn subagents_on(&self, date: Date) -> Result<u64, CommandError> {
+        let Some(store) = &self.store else { return Ok(0) };
+        let day_of = |micros: Option<i64>| {
+            let at = jiff::Timestamp::from_microsecond(micros?).ok()?;
+            Some(self.zone.to_datetime(at).date())
+        };
+        let listed = store.reads().listed()?;
+        let is_on_day = |session: &&memory::store::Listed| {
+            let (first, last) = (day_of(session.started_micros), day_of(session.ended_micros));
+            session.is_subagent && first.is_some_and(|first| first <= date) && last.is_some_and(|last| date <= last)
+        };
+        Ok(listed.iter().filter(is_on_day).count() as u64)
     }
 
     /// Lets an agent write one phase of some days, and says how far each is.
