@@ -215,7 +215,7 @@ fn decisions_are_kept_masked_and_shown_with_their_session() {
     assert_snapshot!(sandbox.run("decisions"), @"
     --- stderr ---
     error: there is no memory yet
-    Hint: `boswell sweep` makes one
+    Hint: `boswell setup` reads the agents' logs and creates it
     --- exit 1 ---
     ");
     sandbox.run("sweep");
