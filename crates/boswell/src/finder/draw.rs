@@ -232,12 +232,17 @@ fn row_lines<'a>(row: &Row, is_selected: bool, columns: usize, look: &Look) -> [
     let id = measure::fit(&escape(&id), room).into_owned();
     let turn = row.turn.map(|turn| format!("turn {turn}")).unwrap_or_default();
     let mut about = String::new();
-    for fact in [turn.as_str(), &row.agent, &row.project, &age(row, look)] {
+    let age_short = row.at.map(|at| measure::age_short(look.now, at)).unwrap_or_default();
+    for (fact, short) in [
+        (turn.as_str(), ""),
+        (row.agent.as_str(), ""),
+        (row.project.as_str(), ""),
+        (age(row, look).as_str(), age_short.as_str()),
+    ] {
         // A field that does not fit is left out, because part of it would mislead.
-        let taken = measure::width(&id) + measure::width(&about) + 2 + measure::width(fact);
-        if !fact.is_empty() && taken <= room {
-            about += "  ";
-            about += fact;
+        let fits = |fact: &&str| measure::width(&id) + measure::width(&about) + 2 + measure::width(fact) <= room;
+        if let Some(fact) = [fact, short].into_iter().find(fits).filter(|fact| !fact.is_empty()) {
+            about = format!("{about}  {fact}");
         }
     }
     let head = Line::from(vec![
@@ -264,7 +269,9 @@ fn fit_pieces<'a>(pieces: &[(String, Mark)], columns: usize, look: &Look) -> Vec
     let mut spans = Vec::new();
     let mut room = columns;
     for (at, (text, mark)) in pieces.iter().enumerate() {
-        let is_lead = at == 0 && *mark == Mark::Plain && all > columns && measure::width(text) > columns / 3;
+        // Without a mark, the beginning says most.
+        let is_lead =
+            at == 0 && pieces.len() > 1 && *mark == Mark::Plain && all > columns && measure::width(text) > columns / 3;
         let text = if is_lead {
             format!("…{}", end_of(text, columns / 3))
         } else {

@@ -108,11 +108,11 @@ fn hits_stand_left_and_the_preview_beside_them() {
     insta::assert_snapshot!(screen(&found(), 80, 24), @"
     > discount
       claude · everywhere · any time                            3 turns in 1 session
-    ▌ 5e55a0ad  turn 1  claude  shop      │ Make the discount code work again
+    ▌ 5e55a0ad  turn 1  claude  shop  1d  │ Make the discount code work again
     ▌ …tests/test_discount.py::test_code… │ claude · shop · main · 1 day ago
-      5e55a0ad  turn 2  claude  shop      │ 5e55a0ad-0001-4000-8000-0000000000aa
+      5e55a0ad  turn 2  claude  shop  1d  │ 5e55a0ad-0001-4000-8000-0000000000aa
       … for, then discount and more       │
-      5e55a0ad  turn 3  claude  shop      │ turn 1: the discount code is refused at
+      5e55a0ad  turn 3  claude  shop  1d  │ turn 1: the discount code is refused at
       …す、そして割引コードは動きません … │ checkout, please find out why and add a
                                           │ test
                                           │
@@ -184,11 +184,11 @@ fn a_small_screen_shows_the_list_alone() {
     insta::assert_snapshot!(screen(&found(), 40, 10), @"
     > discount
       claude            3 turns in 1 session
-    ▌ 5e55a0ad  turn 1  claude  shop
+    ▌ 5e55a0ad  turn 1  claude  shop  1d
     ▌ … tests/test_discount.py::test_code …
-      5e55a0ad  turn 2  claude  shop
+      5e55a0ad  turn 2  claude  shop  1d
       …m for, then discount and more
-      5e55a0ad  turn 3  claude  shop
+      5e55a0ad  turn 3  claude  shop  1d
       …ます、そして割引コードは動きません …
 
       Enter read  Esc leave  F1 help
@@ -232,9 +232,9 @@ fn help_lies_over_everything() {
     insta::assert_snapshot!(screen(&state, 80, 24), @r#"
     > discount
       claude · everywhere · any time                            3 turns in 1 session
-    ▌ 5e55a0ad  turn 1  claude  shop      │ Make the discount code work again
+    ▌ 5e55a0ad  turn 1  claude  shop  1d  │ Make the discount code work again
     ▌ …tests/test_discount.py::test_code… │ claude · shop · main · 1 day ago
-      5e55a0ad  turn 2  claude  shop      │ 5e55a0ad-0001-4000-8000-0000000000aa
+      5e55a0ad  turn 2  claude  shop  1d  │ 5e55a0ad-0001-4000-8000-0000000000aa
       … for, t┌ Keys ────────────────────────────────────────────────────┐
       5e55a0ad│ Enter                read the session, at this turn      │efused at
       …す、そ │ Up Down PgUp PgDn    move in the list                    │and add a
