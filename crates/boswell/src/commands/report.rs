@@ -41,7 +41,7 @@ use crate::context::Context;
 use crate::error::{CommandError, Outcome};
 use crate::prices;
 use crate::render::text::plural;
-use crate::ui::{Format, Ui, escape_lines};
+use crate::ui::{Format, Ui, escape, escape_lines};
 use cited::CitationStyle;
 use files::Kept;
 use range::Range;
@@ -317,7 +317,11 @@ impl Writer<'_> {
         if let Prepared::Made(made) = &prepared {
             let skipped = made.notes.skipped.len() as u64;
             if skipped > 0 {
-                ui.warning(format_args!("{} left out of {date}", plural(skipped, "thing")));
+                let first = made.notes.skipped.first();
+                let first = first.map_or(String::new(), |one| {
+                    format!("; the first, {}: {}", one.what, one.reason)
+                });
+                ui.warning(escape(&format!("{} left out of {date}{first}", plural(skipped, "log"))));
                 let audit = self.reports_root.join(format!("private/{date}/audit.manifest.json"));
                 ui.hint(format_args!("`{}` names each and the reason", audit.display()));
             }
