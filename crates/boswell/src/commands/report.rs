@@ -319,7 +319,7 @@ impl Writer<'_> {
             if skipped > 0 {
                 let first = made.notes.skipped.first();
                 let first = first.map_or(String::new(), |one| {
-                    format!("; the first, {}: {}", one.what, one.reason)
+                    format!("; the first: {} ({})", one.what, one.reason)
                 });
                 ui.warning(escape(&format!("{} left out of {date}{first}", plural(skipped, "log"))));
                 let audit = self.reports_root.join(format!("private/{date}/audit.manifest.json"));

@@ -74,15 +74,6 @@ struct UninstallArgs {
   boswell schedule status --json")]
 struct StatusArgs {}
 
-pub(super) const NO_SCHEDULER: &str = "no scheduler found: neither a systemd user session nor `crontab`";
-pub(super) const WITHOUT_SCHEDULER: &str =
-    "run `boswell sweep --scheduled` once an hour with another scheduler; it sweeps only if a sweep is due";
-
-/// Returns whether the machine has a scheduler that can run sweeps.
-pub(super) fn is_available() -> bool {
-    Scheduler::of_machine().is_some()
-}
-
 pub(crate) fn run(ui: &mut Ui, context: &Context, args: &ScheduleArgs) -> Result<Outcome, CommandError> {
     match &args.command {
         ScheduleCommand::Install(args) => install(ui, context, args),
@@ -110,10 +101,15 @@ impl Plan {
 }
 
 fn install(ui: &mut Ui, context: &Context, args: &InstallArgs) -> Result<Outcome, CommandError> {
-    let scheduler = args
-        .with
-        .or_else(Scheduler::of_machine)
-        .ok_or_else(|| CommandError::user("no-scheduler", NO_SCHEDULER).with_hint(WITHOUT_SCHEDULER))?;
+    let scheduler = args.with.or_else(Scheduler::of_machine).ok_or_else(|| {
+        CommandError::user(
+            "no-scheduler",
+            "no scheduler found: neither a systemd user session nor `crontab`",
+        )
+        .with_hint(
+            "run `boswell sweep --scheduled` once an hour with another scheduler; it sweeps only if a sweep is due",
+        )
+    })?;
     let plan = Plan::of(context, scheduler);
     let cadence = args
         .cadence

@@ -4,7 +4,6 @@ mod week;
 
 use memory::doctor;
 
-use super::schedule;
 use super::sweep::{self, Order};
 use crate::answers::start::{AgentRoot, Installation, SetupAnswer};
 use crate::cli::{GlobalArgs, parse_verb};
@@ -76,9 +75,11 @@ pub(crate) fn run(
     }
     let cadence = context.config.retention.cadence.as_str();
     // Without a scheduler the question would only lead to an error.
-    if !schedule::is_available() {
-        ui.hint(schedule::NO_SCHEDULER);
-        ui.hint(schedule::WITHOUT_SCHEDULER);
+    if let Some(missing) = missing_scheduler(ui, surroundings, global) {
+        ui.hint(&missing.message);
+        if let Some(hint) = &missing.hint {
+            ui.hint(hint);
+        }
     } else if answer(ui, args, &format!("Read new sessions on a schedule ({cadence})?"))? {
         run_verb(ui, surroundings, global, &["schedule", "install"]);
     } else {
@@ -94,6 +95,14 @@ pub(crate) fn run(
     });
     ui.status(format_args!("Ready. Type `boswell` to search your sessions, {diary}"));
     Ok(outcome)
+}
+
+/// Returns the error of `schedule install` on a machine without a scheduler.
+fn missing_scheduler(ui: &Ui, surroundings: &Surroundings, global: &GlobalArgs) -> Option<CommandError> {
+    let (mut captured, _) = ui.captured(JSON_COLUMNS);
+    let command = parse_verb(&["schedule", "install", "--dry-run"])?;
+    let ran = super::run(&mut captured, surroundings, global, command);
+    ran.err().filter(|error| error.code == "no-scheduler")
 }
 
 /// Does the same for a program and prints one object. A program cannot be asked, so it has to pass `--yes`.
