@@ -19,7 +19,7 @@ use crate::{prices, signal_lines};
 /// So many tools, files, commands and errors stand on the page.
 const ENTRIES_MAX: usize = 6;
 /// Maximum number of commits on the page; the first ones are shown.
-const COMMITS_MAX: usize = 3;
+const COMMITS_MAX: usize = 10;
 const LABEL_COLUMNS: usize = 10;
 /// No label extends past this column.
 const TEXT_COLUMN_MAX: usize = 24;

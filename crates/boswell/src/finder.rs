@@ -28,7 +28,7 @@ use crate::global_args::GlobalArgs;
 use crate::render::text::plural;
 use crate::ui::markdown::Ink;
 use crate::ui::prose::{StyledLine, parse_ansi};
-use crate::ui::{Ui, in_one_line};
+use crate::ui::{Ui, in_one_line, shorten_home};
 
 /// How long to wait for a key while an answer is due, and while none is.
 const WAIT_ASKING: Duration = Duration::from_millis(15);
@@ -269,7 +269,9 @@ impl Finder<'_> {
 
     fn set_message(&mut self, message: String) {
         if let Some(reader) = &mut self.reader {
-            reader.message = Some(in_one_line(&message));
+            // As in all output, the home directory is `~`.
+            let home = self.context.places.home.to_string_lossy();
+            reader.message = Some(in_one_line(&shorten_home(&message, &home)));
         }
     }
 

@@ -30,6 +30,14 @@ pub(crate) fn append(directory: &Path, at: Timestamp, what: &str, text: &str) ->
     write(&path(directory), &entry).is_ok()
 }
 
+/// Returns the last line of the log: what a program that could not start left, or the end of the last message.
+pub(crate) fn last_line(directory: &Path) -> Option<String> {
+    let text = fs::read(path(directory)).ok()?;
+    let text = String::from_utf8_lossy(&text);
+    let last = text.lines().rev().find(|line| !line.trim().is_empty())?;
+    Some(last.trim().to_owned())
+}
+
 fn write(path: &Path, entry: &str) -> io::Result<()> {
     let size = fs::metadata(path).map_or(0, |metadata| metadata.len());
     if size + entry.len() as u64 <= BYTES_MAX as u64 {

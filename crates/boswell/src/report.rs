@@ -41,7 +41,7 @@ use crate::day_workspace::{PlaceArgs, Site, damaged, gather, no_window};
 use crate::error::{CommandError, Outcome};
 use crate::prices;
 use crate::render::text::plural;
-use crate::ui::{Format, Ui, escape_lines};
+use crate::ui::{Format, Ui, escape, escape_lines};
 use cited::CitationStyle;
 use files::Kept;
 use range::Range;
@@ -284,7 +284,11 @@ impl Writer<'_> {
         if let Prepared::Created(made) = &prepared {
             let skipped = made.notes.skipped.len() as u64;
             if skipped > 0 {
-                ui.warning(format_args!("{} left out of {date}", plural(skipped, "thing")));
+                let first = made.notes.skipped.first();
+                let first = first.map_or(String::new(), |one| {
+                    format!("; the first: {} ({})", one.what, one.reason)
+                });
+                ui.warning(escape(&format!("{} left out of {date}{first}", plural(skipped, "log"))));
                 let audit = self.reports_root.join(format!("private/{date}/audit.manifest.json"));
                 ui.hint(format_args!("`{}` names each and the reason", audit.display()));
             }
@@ -308,15 +312,37 @@ impl Writer<'_> {
             .rev()
             .filter(|day| day.turns > 0)
             .min_by_key(|day| distance(day));
+        let subagents = match self.subagents_on(date)? {
+            0 => String::new(),
+            count => format!(", only {}", plural(count, "subagent")),
+        };
         Ok(match nearest {
             Some(day) => CommandError::not_found(
                 "no-sessions",
-                format_args!("no sessions on {date}; the nearest day with sessions is {}", day.date),
+                format_args!(
+                    "no sessions on {date}{subagents}; the nearest day with sessions is {}",
+                    day.date
+                ),
             )
             .with_hint(format_args!("`boswell diary {}`", day.date)),
-            None => CommandError::not_found("no-sessions", format_args!("no sessions on {date}"))
+            None => CommandError::not_found("no-sessions", format_args!("no sessions on {date}{subagents}"))
                 .with_hint("`boswell sweep` reads the agents' logs, `boswell days` lists the days with sessions"),
         })
+    }
+
+    /// Returns how many subagents worked on a day. The diary tells their work with the session that started them.
+    fn subagents_on(&self, date: Date) -> Result<u64, CommandError> {
+        let Some(store) = &self.store else { return Ok(0) };
+        let day_of = |micros: Option<i64>| {
+            let at = jiff::Timestamp::from_microsecond(micros?).ok()?;
+            Some(self.zone.to_datetime(at).date())
+        };
+        let listed = store.reads().listed()?;
+        let is_on_day = |session: &&memory::store::Listed| {
+            let (first, last) = (day_of(session.started_micros), day_of(session.ended_micros));
+            session.is_subagent && first.is_some_and(|first| first <= date) && last.is_some_and(|last| date <= last)
+        };
+        Ok(listed.iter().filter(is_on_day).count() as u64)
     }
 
     /// Lets an agent write one phase of some days, and says how far each is.

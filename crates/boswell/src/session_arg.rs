@@ -31,7 +31,8 @@ pub(crate) struct Named {
 pub(crate) fn open_memory(context: &Context) -> Result<Store, CommandError> {
     let store = Store::open_existing(&context.places.data_dir)?;
     store.ok_or_else(|| {
-        CommandError::not_found("no-memory", "there is no memory yet").with_hint("`boswell sweep` makes one")
+        CommandError::not_found("no-memory", "there is no memory yet")
+            .with_hint("`boswell setup` reads the agents' logs and creates it")
     })
 }
 

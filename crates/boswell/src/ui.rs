@@ -445,7 +445,10 @@ pub(crate) fn shell_word(word: &str) -> String {
 }
 
 /// Replaces a home directory at the beginning of paths with `~`. Inside quotes a shell would not expand it, so it stays.
-fn shorten_home<'t>(text: &'t str, home: &str) -> Cow<'t, str> {
+pub(crate) fn shorten_home<'t>(text: &'t str, home: &str) -> Cow<'t, str> {
+    if home.len() <= 1 {
+        return text.into();
+    }
     let mut short = String::new();
     let mut copied = 0;
     for (at, _) in text.match_indices(home) {

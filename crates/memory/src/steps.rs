@@ -87,6 +87,10 @@ impl CallStep {
         }
         let words = words_of_command(&self.tool, &self.wording)?;
         let program = words.first()?.rsplit('/').next()?;
+        // A word such as `-v` or `***` is the rest of something that is no command.
+        if !program.starts_with(|first: char| first.is_alphanumeric() || matches!(first, '.' | '_' | '[')) {
+            return None;
+        }
         let is_verb =
             |word: &&&str| word.len() > 1 && word.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-');
         let verb = words.get(1).filter(is_verb).filter(|word| !word.starts_with('-'));
@@ -114,14 +118,42 @@ fn words_of_command<'w>(tool: &str, wording: &'w str) -> Option<Vec<&'w str>> {
     }
     let is_before = |piece: &&str| {
         let first = piece.split_whitespace().next().unwrap_or_default();
-        matches!(first, "cd" | "set" | "export" | "source" | "sleep") || first.is_empty()
+        matches!(
+            first,
+            "cd" | "set" | "export" | "source" | "sleep" | "for" | "case" | "done" | "fi" | "esac"
+        ) || first.is_empty()
     };
     let piece = wording
-        .split(['\n', ';', '&', '|'])
+        .lines()
+        .filter(|line| !line.trim_start().starts_with('#'))
+        .flat_map(|line| line.split([';', '&', '|']))
+        .map(without_shell_syntax)
         .find(|piece| !is_before(piece))
         .unwrap_or_default();
     let is_variable = |word: &&str| word.contains('=') || matches!(*word, "sudo" | "env" | "time" | "command" | "rtk");
-    Some(piece.split_whitespace().skip_while(is_variable).collect())
+    let mut words: Vec<&str> = piece.split_whitespace().collect();
+    let skipped = words.iter().take_while(|word| is_variable(word)).count();
+    // `command -v rg` asks for a program and does not run it: an option belongs to the word before it.
+    let is_option = words.get(skipped).is_some_and(|word| word.starts_with('-'));
+    words.drain(..skipped - usize::from(is_option && skipped > 0));
+    Some(words)
+}
+
+/// Returns a command without what groups it or tests it: `(git diff`, `do cargo test`, `if ! rg x`.
+fn without_shell_syntax(piece: &str) -> &str {
+    let mut piece = piece.trim_start();
+    loop {
+        let grouped = piece.trim_start_matches(['(', '{', '!']).trim_start();
+        let word = grouped.split_whitespace().next().unwrap_or_default();
+        let inner = match word {
+            "do" | "then" | "else" | "if" | "elif" | "while" | "until" => grouped[word.len()..].trim_start(),
+            _ => grouped,
+        };
+        if inner.len() == piece.len() {
+            return piece;
+        }
+        piece = inner;
+    }
 }
 
 /// Joins calls with their results.

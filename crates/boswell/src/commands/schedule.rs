@@ -228,7 +228,7 @@ fn status(ui: &mut Ui, context: &Context) -> Result<Outcome, CommandError> {
         ui.row(format_args!("scheduled by {}: sweeps {cadence}", scheduler.as_str()))?;
         if *found == Found::Otherwise {
             ui.hint(
-                "the entry starts another program or knows another place: `boswell schedule install` makes it anew",
+                "the entry starts another program or uses other directories: `boswell schedule install` replaces it",
             );
         }
     }

@@ -107,7 +107,7 @@ fn show(ui: &mut Ui, found: &Secrets, masker: &Masker) -> Result<(), CommandErro
             plural(secret.count, "place")
         ))?;
         for place in &secret.places {
-            ui.row(format_args!("  {}", told(place, masker)))?;
+            ui.row(format_args!("  {}", ui.path(&told(place, masker))))?;
         }
         let more = secret.count.saturating_sub(secret.places.len() as u64);
         if more > 0 {

@@ -156,7 +156,7 @@ const HEADINGS: [&str; COLUMNS] = [
 ];
 const IS_NUMBER: [bool; COLUMNS] = [false, false, false, false, true, true, true, true, true, false];
 /// What a narrow terminal does without, the first one first.
-const DISPENSABLE: [usize; 6] = [8, 5, 7, 6, 4, 2];
+const DISPENSABLE: [usize; 8] = [8, 5, 7, 6, 9, 4, 2, 3];
 
 fn show(
     ui: &mut Ui,
@@ -354,7 +354,8 @@ mod tests {
         assert_eq!(check(Some(90)), "id last agent project turns tokens took status");
         assert_eq!(check(Some(82)), "id last agent project turns tokens status");
         assert_eq!(check(Some(75)), "id last agent project turns status");
-        assert_eq!(check(Some(70)), "id last agent project status");
-        assert_eq!(check(Some(10)), "id last project status");
+        assert_eq!(check(Some(70)), "id last agent project turns");
+        assert_eq!(check(Some(60)), "id last agent project");
+        assert_eq!(check(Some(50)), "id last");
     }
 }

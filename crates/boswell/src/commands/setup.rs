@@ -1,4 +1,4 @@
-//! `boswell setup`: the guided first run. It explains, asks three questions, and ends by showing the last week.
+//! `boswell setup`: the guided first run. It explains, asks up to three questions, and ends by showing the last week.
 
 mod week;
 
@@ -31,9 +31,9 @@ const HARD_CAP: &str = "raw_hard_cap_bytes";
 
 /// Guided setup: retention limits, first sweep, schedule
 ///
-/// Shows where the agents keep their sessions, how much that is and how long Boswell keeps it. Then asks three
-/// questions whose default answer is yes: keep text that long, read the logs now, sweep on a schedule. Ends with the
-/// sessions of the last week. Hooks are installed only with `--hooks`, because they change the agents' settings. Every
+/// Shows where the agents keep their sessions, how much that is and how long Boswell keeps it. Then asks up to
+/// three questions whose default answer is yes: keep text that long, read the logs now, sweep on a schedule if the
+/// machine has a scheduler. Ends with the sessions of the last week. Hooks are installed only with `--hooks`, because they change the agents' settings. Every
 /// answer can be changed later. `--json` prints one object and needs `--yes`.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
@@ -76,9 +76,16 @@ pub(crate) fn run(
         false => ui.hint("`boswell sweep` reads them later"),
     }
     let cadence = context.config.retention.cadence.as_str();
-    match answer(ui, args, &format!("Read new sessions on a schedule ({cadence})?"))? {
-        true => run_verb(ui, surroundings, global, dispatch, &["schedule", "install"]),
-        false => ui.hint("`boswell schedule install` does that later"),
+    // Without a scheduler the question would only lead to an error.
+    if let Some(missing) = missing_scheduler(ui, surroundings, global, dispatch) {
+        ui.hint(&missing.message);
+        if let Some(hint) = &missing.hint {
+            ui.hint(hint);
+        }
+    } else if answer(ui, args, &format!("Read new sessions on a schedule ({cadence})?"))? {
+        run_verb(ui, surroundings, global, dispatch, &["schedule", "install"]);
+    } else {
+        ui.hint("`boswell schedule install` does that later");
     }
     match args.hooks {
         true => run_verb(ui, surroundings, global, dispatch, &["hooks", "install"]),
@@ -90,6 +97,23 @@ pub(crate) fn run(
     });
     ui.status(format_args!("Ready. Type `boswell` to search your sessions, {diary}"));
     Ok(outcome)
+}
+
+/// Returns the error of `schedule install` on a machine without a scheduler.
+fn missing_scheduler(
+    ui: &Ui,
+    surroundings: &Surroundings,
+    global: &GlobalArgs,
+    dispatch: &Dispatch,
+) -> Option<CommandError> {
+    let (mut captured, _) = ui.captured(JSON_COLUMNS);
+    let ran = (dispatch.run_verb)(
+        &mut captured,
+        surroundings,
+        global,
+        &["schedule", "install", "--dry-run"],
+    );
+    ran.err().filter(|error| error.code == "no-scheduler")
 }
 
 /// Does the same for a program and prints one object. A program cannot be asked, so it has to pass `--yes`.

@@ -152,6 +152,9 @@ fn show_memory(ui: &mut Ui, context: &Context, overview: &Overview) -> Result<()
             "  log       {} (background sweeps)",
             ui.path(&escape(&log))
         ))?;
+        if let Some(line) = job_log::last_line(&context.places.data_dir) {
+            ui.row_wrapped(format_args!("            it ends with: {}", escape(&line)), 12)?;
+        }
     }
     Ok(())
 }

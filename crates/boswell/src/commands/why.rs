@@ -4,6 +4,7 @@ mod text;
 
 use std::path::{Path, PathBuf};
 
+use memory::store::{Listed, Store};
 use memory::why::{
     self, EvictedEdits, FileAnswer, FileCommit, FileEdit, FileQuery, FileTouch, LikelySource, LineOrigin, LineVerdict,
     RecordedPath, WhyError,
@@ -74,7 +75,7 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &WhyArgs) -> Result<Outc
         masker: &masker,
         threads: context.threads,
     };
-    let takes = |session: &memory::store::Listed| filters.take(session);
+    let takes = |session: &Listed| filters.take(session);
     let mut place = place;
     let mut found = why::explain_file(&store, &question, &takes);
     let recorded = match needs_lookup(&found, &path, args) {
@@ -102,6 +103,7 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &WhyArgs) -> Result<Outc
     let all = answer.touches.len();
     answer.touches.truncate(limit);
     let shown = Shown {
+        store: &store,
         place: &place,
         answer: &answer,
         left_out: all - answer.touches.len(),
@@ -244,6 +246,7 @@ fn told(error: WhyError, place: &Path) -> CommandError {
 
 /// What is shown of an answer.
 struct Shown<'a> {
+    store: &'a Store,
     place: &'a Path,
     answer: &'a FileAnswer,
     left_out: usize,
@@ -251,10 +254,10 @@ struct Shown<'a> {
     zone: &'a jiff::tz::TimeZone,
 }
 
-/// The command that shows a turn.
-fn open(touch: &FileTouch) -> String {
+/// Returns the command that shows a turn. `session` is any name of its session.
+fn show_command(session: &str, touch: &FileTouch) -> String {
     let turns = touch.turn.map_or(String::new(), |turn| format!(" --turns {turn}"));
-    format!("boswell show {}{turns}", touch.session.session_uid)
+    format!("boswell show {session}{turns}")
 }
 
 impl Shown<'_> {
@@ -307,7 +310,7 @@ fn touch_json(touch: &FileTouch) -> Value {
         "at": touch.at,
         "how": if touch.is_command { "command" } else { "edit" },
         "edits": touch.edits.iter().map(edit_json).collect::<Vec<_>>(),
-        "open": open(touch),
+        "open": show_command(&touch.session.session_uid, touch),
     })
 }
 

@@ -20,7 +20,7 @@ use crate::context::Context;
 use crate::error::CommandError;
 use crate::filters::{FilterArgs, When};
 use crate::render::text::plural;
-use crate::ui::{escape, in_one_line};
+use crate::ui::{escape, in_one_line, measure};
 
 /// A query is sent after this long without a key.
 const PAUSE: Duration = Duration::from_millis(60);
@@ -178,7 +178,7 @@ fn hidden(
         Ok(query) => count_of(&find(&store, &question(context, &query, &hides, is_cancelled))?),
         Err(_) => return Ok(None),
     };
-    Ok((!count.starts_with("0 ")).then_some(Answer::Hidden(count)))
+    Ok((!count.starts_with('0')).then_some(Answer::Hidden(count)))
 }
 
 /// Returns the query that was probably meant, if there are no results.
@@ -227,12 +227,12 @@ fn count_of(findings: &Findings) -> String {
         .collect();
     uids.sort_unstable();
     uids.dedup();
-    let or_more = if findings.is_partial { " or more" } else { "" };
-    format!(
-        "{} in {}{or_more}",
-        plural(findings.found.len() as u64, "turn"),
-        plural(uids.len() as u64, "session")
-    )
+    let (turns, sessions) = (findings.found.len() as u64, uids.len() as u64);
+    if findings.is_partial {
+        let (turns, sessions) = (measure::count(turns), measure::count(sessions));
+        return format!("{turns}+ turns in {sessions}+ sessions");
+    }
+    format!("{} in {}", plural(turns, "turn"), plural(sessions, "session"))
 }
 
 /// Returns a message about how a word of the query was read. If a key of the finder does the same as an option, the

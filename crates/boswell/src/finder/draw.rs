@@ -133,17 +133,35 @@ fn draw_filters(frame: &mut Frame<'_>, area: Rect, state: &State, look: &Look) {
     }
     let line = Line::from(spans);
     let room = usize::from(area.width).saturating_sub(line.width() + 2);
-    let count = match &state.hidden {
-        _ if state.is_asking => "searching…".to_owned(),
-        Some(hidden) => format!("{} · filters hide {hidden}", state.count),
-        None => state.count.clone(),
+    let count = if state.is_asking {
+        "searching…".to_owned()
+    } else {
+        count_text(&state.count, state.hidden.as_deref(), room)
     };
     let count = measure::fit(&count, room).into_owned();
     frame.render_widget(line, area);
     frame.render_widget(Line::from(Span::styled(count, look.faint)).right_aligned(), area);
 }
 
+/// Returns how much was found and how much the filters hide, in as many words as there is room for.
+fn count_text(count: &str, hidden: Option<&str>, columns: usize) -> String {
+    let Some(hidden) = hidden else { return count.to_owned() };
+    let (turns, _) = hidden.split_once(" in ").unwrap_or((hidden, ""));
+    let (number, _) = turns.split_once(' ').unwrap_or((turns, ""));
+    let texts = [
+        format!("{count} · filters hide {hidden}"),
+        format!("{count} · {turns} hidden"),
+        format!("{count} · {number} hidden"),
+    ];
+    let fits = texts.into_iter().find(|text| measure::width(text) <= columns);
+    fits.unwrap_or_else(|| count.to_owned())
+}
+
 fn draw_body(frame: &mut Frame<'_>, area: Rect, state: &State, look: &Look) {
+    if state.rows.is_empty() {
+        draw_nothing_found(frame, area, state, look);
+        return;
+    }
     let is_beside = area.width >= BESIDE_COLUMNS_MIN;
     let is_below = !is_beside && area.height >= BELOW_ROWS_MIN;
     let halves = [Constraint::Percentage(48), Constraint::Percentage(52)];
@@ -171,13 +189,6 @@ fn draw_body(frame: &mut Frame<'_>, area: Rect, state: &State, look: &Look) {
 }
 
 fn draw_list(frame: &mut Frame<'_>, area: Rect, state: &State, look: &Look) {
-    if state.rows.is_empty() {
-        frame.render_widget(
-            Paragraph::new(nothing_found(state, look)).wrap(Wrap { trim: false }),
-            area,
-        );
-        return;
-    }
     let fitting = usize::from(area.height / ROW_LINES).max(1);
     let first = (state.selected + 1).saturating_sub(fitting);
     let mut lines = Vec::new();
@@ -187,26 +198,27 @@ fn draw_list(frame: &mut Frame<'_>, area: Rect, state: &State, look: &Look) {
     frame.render_widget(Paragraph::new(lines), area);
 }
 
-/// Returns the lines shown if there are no results, with suggestions.
-fn nothing_found<'a>(state: &State, look: &Look) -> Vec<Line<'a>> {
+/// Draws what is shown if nothing was found, with suggestions, over the whole width.
+fn draw_nothing_found(frame: &mut Frame<'_>, area: Rect, state: &State, look: &Look) {
     if state.is_asking {
-        return Vec::new();
+        return;
     }
-    let mut lines = vec![Line::from(Span::styled("  Nothing found", look.faint))];
+    let mut lines = vec![Line::from(Span::styled("Nothing found", look.faint))];
     if let Some(suggestion) = &state.suggestion {
         lines.push(Line::from(vec![
-            Span::styled("  Did you mean ", look.faint),
+            Span::styled("Did you mean ", look.faint),
             Span::styled(suggestion.clone(), look.strong),
             Span::styled("? Enter searches for it", look.faint),
         ]));
     }
     if let Some(hidden) = &state.hidden {
         lines.push(Line::from(Span::styled(
-            format!("  The filters hide {hidden}"),
+            format!("The filters hide {hidden}"),
             look.faint,
         )));
     }
-    lines
+    let text = Paragraph::new(lines).wrap(Wrap { trim: false });
+    frame.render_widget(text.block(Block::new().padding(Padding::left(2))), area);
 }
 
 fn row_lines<'a>(row: &Row, is_selected: bool, columns: usize, look: &Look) -> [Line<'a>; 2] {
@@ -220,12 +232,17 @@ fn row_lines<'a>(row: &Row, is_selected: bool, columns: usize, look: &Look) -> [
     let id = measure::fit(&escape(&id), room).into_owned();
     let turn = row.turn.map(|turn| format!("turn {turn}")).unwrap_or_default();
     let mut about = String::new();
-    for fact in [turn.as_str(), &row.agent, &row.project, &age(row, look)] {
+    let age_short = row.at.map(|at| measure::age_short(look.now, at)).unwrap_or_default();
+    for (fact, short) in [
+        (turn.as_str(), ""),
+        (row.agent.as_str(), ""),
+        (row.project.as_str(), ""),
+        (age(row, look).as_str(), age_short.as_str()),
+    ] {
         // A field that does not fit is left out, because part of it would mislead.
-        let taken = measure::width(&id) + measure::width(&about) + 2 + measure::width(fact);
-        if !fact.is_empty() && taken <= room {
-            about += "  ";
-            about += fact;
+        let fits = |fact: &&str| measure::width(&id) + measure::width(&about) + 2 + measure::width(fact) <= room;
+        if let Some(fact) = [fact, short].into_iter().find(fits).filter(|fact| !fact.is_empty()) {
+            about = format!("{about}  {fact}");
         }
     }
     let head = Line::from(vec![
@@ -252,7 +269,9 @@ fn fit_pieces<'a>(pieces: &[(String, Mark)], columns: usize, look: &Look) -> Vec
     let mut spans = Vec::new();
     let mut room = columns;
     for (at, (text, mark)) in pieces.iter().enumerate() {
-        let is_lead = at == 0 && *mark == Mark::Plain && all > columns && measure::width(text) > columns / 3;
+        // Without a mark, the beginning says most.
+        let is_lead =
+            at == 0 && pieces.len() > 1 && *mark == Mark::Plain && all > columns && measure::width(text) > columns / 3;
         let text = if is_lead {
             format!("…{}", end_of(text, columns / 3))
         } else {
@@ -372,7 +391,7 @@ fn draw_empty(frame: &mut Frame<'_>, area: Rect, look: &Look) {
     let lines = vec![
         Line::from(Span::styled("  There is no session in the memory yet", look.strong)),
         Line::default(),
-        key("Enter", "boswell setup", "guided setup: three questions, then search"),
+        key("Enter", "boswell setup", "guided setup: a few questions, then search"),
         key("s", "boswell sweep", "read the logs of your agents, no questions"),
         key("d", "boswell demo", "see it on made-up logs"),
         key("q", "", "leave"),

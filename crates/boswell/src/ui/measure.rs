@@ -84,6 +84,17 @@ pub(crate) fn age(now: Timestamp, then: Timestamp) -> String {
     }
 }
 
+/// Returns the age in as few columns as possible: `3d`, `5mo`.
+pub(crate) fn age_short(now: Timestamp, then: Timestamp) -> String {
+    let long = age(now, then);
+    let mut words = long.split(' ');
+    let (Some(amount), Some(unit), Some("ago")) = (words.next(), words.next(), words.next()) else {
+        return long;
+    };
+    let unit = if unit.starts_with("month") { "mo" } else { &unit[..1] };
+    format!("{amount}{unit}")
+}
+
 /// Returns the width of a text in columns.
 pub(crate) fn width(text: &str) -> usize {
     UnicodeWidthStr::width(text)
@@ -179,6 +190,14 @@ mod tests {
             "in 2 hours",
         ];
         assert_eq!(shown, expected);
+    }
+
+    #[test]
+    fn a_short_age_has_its_unit_in_one_or_two_letters() {
+        let now: Timestamp = "2026-04-01T09:00:00Z".parse().unwrap();
+        let ages = [0, 60, 7200, 45 * 86_400, 70 * 86_400, 800 * 86_400, -7200];
+        let shown = ages.map(|seconds| age_short(now, now - SignedDuration::from_secs(seconds)));
+        assert_eq!(shown, ["just now", "1m", "2h", "45d", "2mo", "2y", "in 2 hours"]);
     }
 
     #[test]

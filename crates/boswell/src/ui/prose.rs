@@ -166,7 +166,8 @@ pub(crate) fn wrap_text(text: &str, columns: usize, style: Style) -> Vec<StyledL
     lines
 }
 
-/// Breaks a line in which every column counts, such as code or the output of a program.
+/// Breaks a line in which every column counts, such as code or the output of a program: behind white space in the second half of a line if
+/// there is some, else between characters.
 pub(crate) fn wrap_code(line: &str, columns: usize, style: Style) -> Vec<StyledLine> {
     let line = line.replace('\t', TAB);
     let columns = columns.max(1);
@@ -177,8 +178,13 @@ pub(crate) fn wrap_code(line: &str, columns: usize, style: Style) -> Vec<StyledL
     for grapheme in line.graphemes(true) {
         let width = measure::width(grapheme);
         if taken > 0 && taken + width > columns {
-            lines.push(StyledLine::new(std::mem::take(&mut text), style));
-            taken = 0;
+            let space = text.rfind(' ').filter(|at| measure::width(&text[..*at]) * 2 >= columns);
+            let rest = match space {
+                Some(at) if grapheme != " " => text.split_off(at + 1),
+                _ => String::new(),
+            };
+            lines.push(StyledLine::new(text.trim_end_matches(' ').to_owned(), style));
+            (taken, text) = (measure::width(&rest), rest);
         }
         text += grapheme;
         taken += width;
@@ -391,6 +397,12 @@ mod tests {
         let texts = |lines: Vec<StyledLine>| lines.iter().map(StyledLine::text).collect::<Vec<_>>();
         assert_eq!(texts(wrap_code("  ab  cd", 4, Style::new())), ["  ab", "  cd"]);
         assert_eq!(texts(wrap_code("\tx", 8, Style::new())), ["    x"]);
+        assert_eq!(
+            texts(wrap_code("+ build(adv, commands, verbose)", 20, Style::new())),
+            ["+ build(adv,", "commands, verbose)"]
+        );
+        assert_eq!(texts(wrap_code("a bcdefghij", 6, Style::new())), ["a bcde", "fghij"]);
+        assert_eq!(texts(wrap_code("a bcde fghij", 6, Style::new())), ["a bcde", " fghij"]);
         assert_eq!(
             texts(wrap_text("  - one two\n\nthree", 8, Style::new())),
             ["  - one", "  two", "", "three"]

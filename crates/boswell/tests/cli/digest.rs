@@ -215,7 +215,7 @@ fn decisions_are_kept_masked_and_shown_with_their_session() {
     assert_snapshot!(sandbox.run("decisions"), @"
     --- stderr ---
     error: there is no memory yet
-    Hint: `boswell sweep` makes one
+    Hint: `boswell setup` reads the agents' logs and creates it
     --- exit 1 ---
     ");
     sandbox.run("sweep");
@@ -331,7 +331,7 @@ fn a_digest_has_every_commit_as_git_printed_it() {
     assert_eq!(told[16], "null \"quietly\"");
     let page = sandbox.run("digest last");
     assert!(
-        page.contains("1a2b300 step 0 (line ") && page.contains("and 14 more commits"),
+        page.contains("1a2b300 step 0 (line ") && page.contains("and 7 more commits"),
         "{page}"
     );
 }

@@ -452,9 +452,10 @@ fn an_empty_memory_offers_a_sweep_and_then_finds_what_was_swept() {
 
 #[test]
 fn an_empty_memory_offers_the_guided_setup_and_then_finds_what_was_read() {
-    let sandbox = Sandbox::new();
+    let mut sandbox = Sandbox::new();
     sandbox.run("demo --json -o made-up");
     fs::rename(sandbox.home.join("made-up/.codex"), sandbox.home.join(".codex")).unwrap();
+    crate::setup::add_scheduler(&mut sandbox);
     let Some(terminal) = Terminal::open(sandbox) else {
         return;
     };

@@ -73,7 +73,7 @@ fn without_a_memory_cat_says_how_to_make_one() {
     assert_snapshot!(sandbox.run("cat 5e55"), @"
     --- stderr ---
     error: there is no memory yet
-    Hint: `boswell sweep` makes one
+    Hint: `boswell setup` reads the agents' logs and creates it
     --- exit 1 ---
     ");
     let sandbox = sandbox_with(&session());

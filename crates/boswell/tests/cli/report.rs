@@ -279,6 +279,22 @@ fn what_was_decided_is_told_whether_its_text_is_there_or_not() {
 }
 
 #[test]
+fn a_day_on_which_only_subagents_worked_says_so() {
+    let sandbox = home();
+    let started = r#"{"timestamp":"2026-03-27T09:00:00Z","type":"session_meta","payload":{"id":"019d4700-0000-7000-8000-00000000000a","timestamp":"2026-03-27T09:00:00Z","cwd":"/home/ada/app","cli_version":"0.130.0","source":{"subagent":"review"}}}"#;
+    let said = r#"{"timestamp":"2026-03-27T09:01:00Z","type":"response_item","payload":{"type":"message","role":"assistant","content":[{"type":"output_text","text":"Looks good."}]}}"#;
+    let log = ".codex/sessions/2026/03/27/rollout-2026-03-27T09-00-00-019d4700-0000-7000-8000-00000000000a.jsonl";
+    sandbox.write(log, &format!("{started}\n{said}\n"));
+    sandbox.run("sweep");
+    assert_snapshot!(sandbox.run("diary 2026-03-27"), @"
+    --- stderr ---
+    error: no sessions on 2026-03-27, only 1 subagent; the nearest day with sessions is 2026-03-31
+    Hint: `boswell diary 2026-03-31`
+    --- exit 1 ---
+    ");
+}
+
+#[test]
 fn a_day_without_sessions_has_no_page_and_the_nearest_day_is_offered() {
     let sandbox = home();
     assert_snapshot!(sandbox.run("report --date 2026-03-30"), @"

@@ -205,7 +205,7 @@ fn nothing_found_is_said_and_is_exit_1() {
     assert_snapshot!(sandbox.run("sessions"), @"
     --- stderr ---
     error: there is no memory yet
-    Hint: `boswell sweep` makes one
+    Hint: `boswell setup` reads the agents' logs and creates it
     --- exit 1 ---
     ");
     sandbox.run("sweep");

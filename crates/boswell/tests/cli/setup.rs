@@ -1,5 +1,8 @@
 //! `boswell setup`: the guided first run.
 
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
 use serde_json::Value;
 use testkit::logs::ClaudeLog;
 
@@ -25,11 +28,34 @@ fn count_sessions(sandbox: &Sandbox) -> usize {
     printed["sessions"].as_array().map_or(0, Vec::len)
 }
 
-/// Starts setup on a terminal and answers each question.
-fn answer(sandbox: Sandbox, answers: &[(&str, &str)]) -> Option<(Terminal, String)> {
+/// A `crontab` that keeps its table in the home.
+const CRONTAB: &str = r#"#!/bin/sh
+case "$1" in
+-l) /bin/cat "$HOME/table" 2>/dev/null || exit 0 ;;
+*) /bin/cat >"$HOME/table" ;;
+esac
+"#;
+
+/// Gives a home a scheduler of its own, whatever the machine has: a `crontab`, and no systemd that answers.
+pub fn add_scheduler(sandbox: &mut Sandbox) {
+    for (name, script) in [("crontab", CRONTAB), ("systemctl", "#!/bin/sh\nexit 1\n")] {
+        let program = sandbox.home.join("programs").join(name);
+        sandbox.write(&format!("programs/{name}"), script);
+        fs::set_permissions(program, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let path = format!("{}:{}", sandbox.path("programs"), std::env::var("PATH").unwrap());
+    sandbox.set("PATH", &path);
+}
+
+/// Starts setup on a terminal of a home with a scheduler and answers each question.
+fn answer(mut sandbox: Sandbox, answers: &[(&str, &str)]) -> Option<(Terminal, String)> {
+    add_scheduler(&mut sandbox);
+    answer_to(sandbox, "\"$BOSWELL\" setup", answers)
+}
+
+fn answer_to(sandbox: Sandbox, command: &str, answers: &[(&str, &str)]) -> Option<(Terminal, String)> {
     let terminal = Terminal::open(sandbox)?;
-    // No scheduler is found on this search path: the machine's own must not get an entry.
-    terminal.write("clear; PATH=/nowhere \"$BOSWELL\" setup; echo ended $?");
+    terminal.write(&format!("clear; {command}; echo ended $?"));
     terminal.press(&["Enter"]);
     for (question, answer) in answers {
         terminal.wait_for(question);
@@ -170,6 +196,23 @@ fn enter_three_times_gives_a_working_memory() {
         !home.join(".claude/settings.json").exists(),
         "hooks need a yes of their own"
     );
+    let table = fs::read_to_string(home.join("table")).unwrap();
+    assert!(table.contains("sweep --scheduled"), "{table}");
+}
+
+#[test]
+fn without_a_scheduler_setup_does_not_ask_for_a_schedule() {
+    let questions = [
+        ("Keep raw text for 45 days and up to 4.0 GiB? [Y/n]", ""),
+        ("Read the logs now? [Y/n]", ""),
+    ];
+    let Some((_terminal, screen)) = answer_to(sandbox(), "PATH=/nowhere \"$BOSWELL\" setup", &questions) else {
+        return;
+    };
+    assert!(screen.contains("no scheduler found"), "{screen}");
+    assert!(screen.contains("`boswell sweep --scheduled` once an hour"), "{screen}");
+    assert!(!screen.contains("warning"), "{screen}");
+    assert!(!screen.contains("on a schedule (daily)?"), "{screen}");
 }
 
 #[test]

@@ -52,7 +52,7 @@ fn without_a_memory_the_status_says_what_waits() {
     assert_snapshot!(Sandbox::new().run("journal"), @"
     --- stderr ---
     error: there is no memory yet
-    Hint: `boswell sweep` makes one
+    Hint: `boswell setup` reads the agents' logs and creates it
     --- exit 1 ---
     ");
 }
@@ -170,4 +170,20 @@ fn lines_that_only_have_to_be_packed_are_not_unread() {
     let told: Value = serde_json::from_str(&sandbox.run("status --json")).unwrap();
     assert_eq!(told["waiting"]["files_read"], 0, "{told}");
     assert_eq!(told["waiting"]["bytes_read"], 0, "{told}");
+}
+
+#[test]
+fn what_kept_a_scheduled_sweep_from_starting_is_shown() {
+    let sandbox = Sandbox::new();
+    sandbox.run("sweep");
+    assert!(!sandbox.run("status").contains("background.log"));
+    sandbox.write(
+        ".local/share/boswell/background.log",
+        "/bin/sh: 1: /nowhere/boswell: not found\n\n",
+    );
+    let printed = sandbox.run("status");
+    assert!(
+        printed.contains("            it ends with: /bin/sh: 1: /nowhere/boswell: not found\n"),
+        "{printed}"
+    );
 }

@@ -185,7 +185,8 @@ fn a_file_and_its_lines_are_shown_with_prompt_diff_and_evidence() {
     assert_snapshot!(why(&world, "pool.rs"), @"
     pool.rs  2 turns in 2 sessions
 
-    2026-03-20 09:01:06  codex, turn 1  ·  boswell show codex:019d4700-0000-7000-8000-000000000001 --turns 1
+    2026-03-20 09:01:06  codex, turn 1
+      boswell show 019d4700 --turns 1
       > and count the waits
         apply_patch  log line 5
           @@ line 2
@@ -193,7 +194,8 @@ fn a_file_and_its_lines_are_shown_with_prompt_diff_and_evidence() {
           +    count();
            }
 
-    2026-03-20 09:00:13  claude, turn 1  ·  boswell show claude:5e551000-0000-4000-8000-000000000001 --turns 1
+    2026-03-20 09:00:13  claude, turn 1
+      boswell show 5e551000 --turns 1
       > make a pool that waits
         Write  log line 2
           @@ line 1
@@ -207,7 +209,8 @@ fn a_file_and_its_lines_are_shown_with_prompt_diff_and_evidence() {
       this edit wrote exactly this line; commit [COMMIT] brought it
       [COMMIT]  2026-03-20 09:00:18  a pool
 
-    2026-03-20 09:00:13  claude, turn 1  ·  boswell show claude:5e551000-0000-4000-8000-000000000001 --turns 1
+    2026-03-20 09:00:13  claude, turn 1
+      boswell show 5e551000 --turns 1
       > make a pool that waits
         Write  log line 2
           +fn pool() {
@@ -225,7 +228,8 @@ fn a_file_and_its_lines_are_shown_with_prompt_diff_and_evidence() {
     pool.rs:3  count();
       this edit wrote exactly this line; no commit has it yet
 
-    2026-03-20 09:01:06  codex, turn 1  ·  boswell show codex:019d4700-0000-7000-8000-000000000001 --turns 1
+    2026-03-20 09:01:06  codex, turn 1
+      boswell show 019d4700 --turns 1
       > and count the waits
         apply_patch  log line 5
                wait_long();
@@ -236,7 +240,8 @@ fn a_file_and_its_lines_are_shown_with_prompt_diff_and_evidence() {
     assert_snapshot!(why(&world, "pool.rs --agent codex --limit 1"), @"
     pool.rs  1 turn in 1 session
 
-    2026-03-20 09:01:06  codex, turn 1  ·  boswell show codex:019d4700-0000-7000-8000-000000000001 --turns 1
+    2026-03-20 09:01:06  codex, turn 1
+      boswell show 019d4700 --turns 1
       > and count the waits
         apply_patch  log line 5
           @@ line 2
@@ -370,7 +375,8 @@ fn a_command_that_writes_the_file_is_told_as_such_behind_the_edits() {
       no recorded edit wrote this line; commit [COMMIT] brought it, and this turn made that commit: a command of it wrote the line, or somebody beside it
       [COMMIT]  2026-03-20 09:01:41  tally
 
-    2026-03-20 09:01:41  claude, turn 2  ·  boswell show claude:5e551000-0000-4000-8000-000000000001 --turns 2
+    2026-03-20 09:01:41  claude, turn 2
+      boswell show 5e551000 --turns 2
       > rename the counter
     --- exit 0 ---
     ");
@@ -601,7 +607,7 @@ fn a_file_with_the_text_of_recorded_edits_and_no_shared_history_is_likely_theirs
         told.starts_with("Likely: 3 of 3 lines that sessions wrote to /home/ada/app/src/pool.rs are in this file\n"),
         "{told}"
     );
-    assert!(told.contains("boswell show claude:5e550001"), "{told}");
+    assert!(told.contains("boswell show 5e550001"), "{told}");
     let line: Value = serde_json::from_str(sandbox.run("why copy/pool.rs:3 --json").lines().next().unwrap()).unwrap();
     assert_eq!(line["line"]["verdict"], "likely", "{line}");
     assert_eq!(line["likely"]["shared_lines"], 3);

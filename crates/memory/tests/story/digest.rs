@@ -445,3 +445,26 @@ fn the_calls_of_a_quiet_session_are_packed_and_equal_its_rows() {
     home.rebuild();
     assert_eq!(packed(&home).1, rows(&home));
 }
+
+#[test]
+fn a_command_is_named_by_its_program_without_the_syntax_around_it() {
+    let commands = [
+        "(git diff; git log)",
+        "command -v rg >/dev/null",
+        "for f in a b; do cargo check -p $f; done",
+        "if ! rg needle; then echo none; fi",
+        "{ ls -la; }",
+        "cd app && RUST_LOG=debug cargo test",
+        "*** Begin Patch",
+    ];
+    let log = commands
+        .iter()
+        .fold(log(), |log, command| log.tool("Bash", bash(command), "done"));
+    let digest = digest_of(&log.reply("Done."));
+    let mut names: Vec<_> = digest.commands.iter().map(|runs| runs.command.as_str()).collect();
+    names.sort_unstable();
+    assert_eq!(
+        names,
+        ["cargo check", "cargo test", "command", "git diff", "ls", "rg needle"]
+    );
+}

@@ -64,7 +64,7 @@ impl ClaudeState {
             .map(|(_, tool)| tool.clone())
             .filter(|tool| !tool.is_empty());
         event.call_id = block.tool_use_id.get().map(Into::into);
-        event.summary = summary(&text);
+        event.summary = summary(without_error_tag(&text));
         event.success = Some(!block.is_error.0 && !tool_result.interrupted.0);
         event.exit_code = match exit_code(&text).filter(|_| block.is_error.0) {
             None if by_shell && !block.is_error.0 && !running && !tool_result.interrupted.0 => Some(0),
@@ -176,4 +176,10 @@ fn spill(path: Option<&str>, text: &str, facts: &ClaudeFacts) -> Option<Box<str>
     // A home directory may be moved or copied, but a session keeps its id. Results of another session are not ours.
     let ours = directory == "tool-results" && (uuid(session).is_none() || facts.owns_spill_directory(session));
     SafeName::new(name).filter(|_| ours).map(|name| name.as_str().into())
+}
+
+/// Returns the text without the tag in which Claude Code wraps the errors of its own tools.
+fn without_error_tag(text: &str) -> &str {
+    let inner = text.trim().strip_prefix("<tool_use_error>");
+    inner.map_or(text, |inner| inner.strip_suffix("</tool_use_error>").unwrap_or(inner))
 }

@@ -17,8 +17,12 @@ const SHADES: [char; 5] = ['·', '░', '▒', '▓', '█'];
 const SPARKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 const BAR_COLUMNS: usize = 16;
 const NAME_COLUMNS_MAX: usize = 60;
+const NAME_COLUMNS_MIN: usize = 20;
+/// The two counts before a name, and the gaps around it.
+const COUNTS_COLUMNS: usize = 21;
 /// The newest weeks that one line of a terminal has room for.
 const WEEKS_MAX: usize = 52;
+const WEEK_LABEL_COLUMNS: usize = 15;
 
 pub(super) fn show(ui: &mut Ui, stats: &Stats, limit: u64) -> Result<(), CommandError> {
     if stats.sessions + stats.subagents == 0 {
@@ -178,7 +182,7 @@ fn counted(ui: &mut Ui, title: &str, unit: &'static str, list: &[NameCount], fit
             vec![
                 measure::count(counted.count),
                 measure::count(counted.sessions),
-                fit(&escape(&counted.name), NAME_COLUMNS_MAX).into_owned(),
+                fit(&escape(&counted.name), name_columns(ui.columns())).into_owned(),
                 bar.unwrap_or_default(),
             ]
         })
@@ -235,7 +239,7 @@ fn shade(count: u64, most: u64) -> char {
 }
 
 fn weeks(ui: &mut Ui, stats: &Stats) -> Result<(), CommandError> {
-    let weeks = &stats.weeks[stats.weeks.len().saturating_sub(WEEKS_MAX)..];
+    let weeks = &stats.weeks[stats.weeks.len().saturating_sub(weeks_max(ui.columns()))..];
     let (Some(first), Some(last)) = (weeks.first(), weeks.last()) else {
         return Ok(());
     };
@@ -252,9 +256,25 @@ fn weeks(ui: &mut Ui, stats: &Stats) -> Result<(), CommandError> {
         ("cost", weeks.iter().map(|week| week.usage.money.micros()).collect()),
     ];
     for (name, values) in rows {
-        ui.row(format_args!("{name:15}{}", sparks(&values)))?;
+        ui.row(format_args!("{name:WEEK_LABEL_COLUMNS$}{}", sparks(&values)))?;
     }
     Ok(())
+}
+
+/// Returns how much of a counted name is shown, so that its numbers and its bar fit on the same line.
+fn name_columns(columns: Option<usize>) -> usize {
+    columns.map_or(NAME_COLUMNS_MAX, |columns| {
+        columns
+            .saturating_sub(COUNTS_COLUMNS + BAR_COLUMNS)
+            .clamp(NAME_COLUMNS_MIN, NAME_COLUMNS_MAX)
+    })
+}
+
+/// Returns how many weeks are shown. A line that wraps is no chart, so a narrow terminal shows fewer.
+fn weeks_max(columns: Option<usize>) -> usize {
+    columns.map_or(WEEKS_MAX, |columns| {
+        columns.saturating_sub(WEEK_LABEL_COLUMNS).min(WEEKS_MAX)
+    })
 }
 
 fn sparks(values: &[u64]) -> String {
@@ -268,4 +288,22 @@ fn sparks(values: &[u64]) -> String {
     };
     let sparks: String = values.iter().map(spark).collect();
     sparks.trim_end().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_leaves_room_for_its_bar() {
+        assert_eq!(
+            [None, Some(200), Some(80), Some(30)].map(name_columns),
+            [60, 60, 43, 20]
+        );
+    }
+
+    #[test]
+    fn a_narrow_terminal_shows_fewer_weeks() {
+        assert_eq!([None, Some(200), Some(60)].map(weeks_max), [52, 52, 45]);
+    }
 }

@@ -61,7 +61,7 @@ pub(super) fn show(
             };
             table.print(ui, sessions)?;
             if total.reported.micros() > 0 {
-                ui.hint("`*`: the cost is the one in the log");
+                ui.hint("`*`: the cost, or a part of it, is the one in the log");
             }
             if args.report == Report::Session && args.by.is_empty() {
                 ui.hint("usage of subagents is counted with the session that started them");

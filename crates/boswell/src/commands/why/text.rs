@@ -5,9 +5,10 @@ use std::collections::BTreeSet;
 use memory::why::{FileEdit, FileTouch};
 use transcript::{Row, Side};
 
-use super::{Shown, evidence, hunk_lines, open, sign};
+use super::{Shown, evidence, hunk_lines, show_command, sign};
 use crate::error::CommandError;
 use crate::render::text::{date_time, plural};
+use crate::session_ids::short_id;
 use crate::ui::{BAD, FAINT, GOOD, HEADING, STRONG, Ui, escape, escape_lines, in_one_line, measure};
 
 /// So many rows of the diffs of a turn are shown, unless all are wanted.
@@ -101,14 +102,10 @@ impl Shown<'_> {
             true => format!("a subagent of {}", touch.session.flavor()),
             false => touch.session.flavor().to_owned(),
         };
-        let command = open(touch);
-        let heading = format!(
-            "{}  {}  {}",
-            ui.paint(HEADING, format!("{at}  {agent}, {turn}")),
-            ui.paint(FAINT, "·"),
-            ui.paint(FAINT, escape(&command))
-        );
-        ui.row_wrapped(heading, 2)?;
+        let command = show_command(&short_id(self.store, &touch.session.session_uid)?, touch);
+        ui.row_wrapped(ui.paint(HEADING, format!("{at}  {agent}, {turn}")).to_string(), 2)?;
+        // A command on a line of its own can be copied.
+        ui.row(format_args!("  {}", ui.paint(FAINT, escape(&command))))?;
         if let Some(prompt) = &touch.prompt {
             let prompt = in_one_line(prompt);
             ui.row_wrapped(format!("  > {}", measure::fit(&prompt, PROMPT_COLUMNS)), 4)?;

@@ -108,11 +108,11 @@ fn hits_stand_left_and_the_preview_beside_them() {
     insta::assert_snapshot!(screen(&found(), 80, 24), @"
     > discount
       claude · everywhere · any time                            3 turns in 1 session
-    ▌ 5e55a0ad  turn 1  claude  shop      │ Make the discount code work again
+    ▌ 5e55a0ad  turn 1  claude  shop  1d  │ Make the discount code work again
     ▌ …tests/test_discount.py::test_code… │ claude · shop · main · 1 day ago
-      5e55a0ad  turn 2  claude  shop      │ 5e55a0ad-0001-4000-8000-0000000000aa
+      5e55a0ad  turn 2  claude  shop  1d  │ 5e55a0ad-0001-4000-8000-0000000000aa
       … for, then discount and more       │
-      5e55a0ad  turn 3  claude  shop      │ turn 1: the discount code is refused at
+      5e55a0ad  turn 3  claude  shop  1d  │ turn 1: the discount code is refused at
       …す、そして割引コードは動きません … │ checkout, please find out why and add a
                                           │ test
                                           │
@@ -184,11 +184,11 @@ fn a_small_screen_shows_the_list_alone() {
     insta::assert_snapshot!(screen(&found(), 40, 10), @"
     > discount
       claude            3 turns in 1 session
-    ▌ 5e55a0ad  turn 1  claude  shop
+    ▌ 5e55a0ad  turn 1  claude  shop  1d
     ▌ … tests/test_discount.py::test_code …
-      5e55a0ad  turn 2  claude  shop
+      5e55a0ad  turn 2  claude  shop  1d
       …m for, then discount and more
-      5e55a0ad  turn 3  claude  shop
+      5e55a0ad  turn 3  claude  shop  1d
       …ます、そして割引コードは動きません …
 
       Enter read  Esc leave  F1 help
@@ -232,9 +232,9 @@ fn help_lies_over_everything() {
     insta::assert_snapshot!(screen(&state, 80, 24), @r#"
     > discount
       claude · everywhere · any time                            3 turns in 1 session
-    ▌ 5e55a0ad  turn 1  claude  shop      │ Make the discount code work again
+    ▌ 5e55a0ad  turn 1  claude  shop  1d  │ Make the discount code work again
     ▌ …tests/test_discount.py::test_code… │ claude · shop · main · 1 day ago
-      5e55a0ad  turn 2  claude  shop      │ 5e55a0ad-0001-4000-8000-0000000000aa
+      5e55a0ad  turn 2  claude  shop  1d  │ 5e55a0ad-0001-4000-8000-0000000000aa
       … for, t┌ Keys ────────────────────────────────────────────────────┐
       5e55a0ad│ Enter                read the session, at this turn      │efused at
       …す、そ │ Up Down PgUp PgDn    move in the list                    │and add a
@@ -266,7 +266,7 @@ fn an_empty_memory_says_what_to_do() {
     insta::assert_snapshot!(screen(&state, 80, 10), @"
     There is no session in the memory yet
 
-    Enter  boswell setup  guided setup: three questions, then search
+    Enter  boswell setup  guided setup: a few questions, then search
     s      boswell sweep  read the logs of your agents, no questions
     d      boswell demo   see it on made-up logs
     q                     leave
@@ -357,4 +357,38 @@ fn the_selected_row_is_always_on_the_screen() {
         let at = text.lines().find(|line| line.starts_with('▌')).unwrap();
         assert!(at.contains(&format!("turn {} ", selected + 1)), "{at}");
     }
+}
+
+#[test]
+fn what_the_filters_hide_is_shortened_before_it_is_cut() {
+    let texts = [60, 47, 40, 30].map(|columns| {
+        let hidden = Some("1,203+ turns in 49+ sessions");
+        count_text("141 turns in 33 sessions", hidden, columns)
+    });
+    assert_eq!(
+        texts,
+        [
+            "141 turns in 33 sessions · 1,203+ turns hidden",
+            "141 turns in 33 sessions · 1,203+ turns hidden",
+            "141 turns in 33 sessions · 1,203+ hidden",
+            "141 turns in 33 sessions",
+        ]
+    );
+}
+
+#[test]
+fn a_suggestion_has_the_whole_width_and_wraps_behind_its_indentation() {
+    let mut state = State {
+        query: "tool:Bsah".to_owned(),
+        ..State::default()
+    };
+    state.take_rows(Vec::new(), "0 turns in 0 sessions".to_owned());
+    state.suggestion = Some("tool:Bash".to_owned());
+    let wide = screen(&state, 80, 10);
+    assert!(
+        wide.contains("  Did you mean tool:Bash? Enter searches for it"),
+        "{wide}"
+    );
+    let narrow = screen(&state, 30, 10);
+    assert!(narrow.contains("\n  Enter searches for it"), "{narrow}");
 }

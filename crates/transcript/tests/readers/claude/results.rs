@@ -277,7 +277,7 @@ fn a_question_that_failed_was_not_answered() {
     assert_snapshot!(events(&log), @r#"
     1 t1 user_msg human! "fix the login"
     2 t1 tool_call agent AskUserQuestion "" → failed, 3000 ms
-    3 t1 error+tool_result tool AskUserQuestion "<tool_use_error>InputValidationError: questions is missing</…" → failed
+    3 t1 error+tool_result tool AskUserQuestion "InputValidationError: questions is missing" → failed
     "#);
 }
 
