@@ -460,7 +460,7 @@ fn a_command_is_named_by_its_program_without_the_syntax_around_it() {
     let log = commands
         .iter()
         .fold(log(), |log, command| log.tool("Bash", bash(command), "done"));
-    let digest = digest_of(&log.reply("Done."));
+    let digest = make_digest(&log.reply("Done."));
     let mut names: Vec<_> = digest.commands.iter().map(|runs| runs.command.as_str()).collect();
     names.sort_unstable();
     assert_eq!(
