@@ -95,7 +95,7 @@ fn a_note_and_a_name_replace_each_other_and_go_when_empty() {
     assert!(sandbox.run("sessions").contains("make the tests green"));
     assert_snapshot!(sandbox.run("journal --limit 4"), @"
     2026-04-01 09:00:00  name  removed the name of claude:5e550000-0000-4000-8000-000000000001
-    2026-04-01 09:00:00  note  took the note on claude:5e550000-0000-4000-8000-000000000001 away
+    2026-04-01 09:00:00  note  removed the note on claude:5e550000-0000-4000-8000-000000000001
     2026-04-01 09:00:00  name  named claude:5e550000-0000-4000-8000-000000000001: the parser rewrite
     2026-04-01 09:00:00  note  set the note on claude:5e550000-0000-4000-8000-000000000001
     ");
@@ -135,7 +135,7 @@ fn a_secret_in_a_note_is_masked_before_the_disk_and_refused_as_a_tag() {
     );
     let told = run(&sandbox, "tag last", &secret);
     assert!(
-        told.contains("looks like a secret") && !told.contains(&secret),
+        told.contains("a tag cannot contain a secret") && !told.contains(&secret),
         "{told}"
     );
     for name in ["store.db", "store.db-wal"] {

@@ -167,7 +167,7 @@ fn a_flag_takes_a_key_without_its_tables_and_a_quoted_value() {
     ] {
         let shown = Sandbox::new().run(&format!("config show --config {flag}"));
         assert!(
-            shown.contains("raw_max_age_days = \"never\"       # from --config"),
+            shown.contains("raw_max_age_days = \"never\"    # from --config"),
             "{flag}: {shown}"
         );
     }

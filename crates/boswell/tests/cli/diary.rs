@@ -193,7 +193,7 @@ fn a_bundle_has_no_sessions_unless_asked_and_no_secrets() {
     sandbox.run("prepare --verbatim");
     let report = format!("# A day\n\nThe token {secret} was used in {}.\n", sandbox.path("app"));
     sandbox.write(&in_workspace("report.md"), &report);
-    let said = sandbox.run("bundle --date 2026-03-31 -o day.zip");
+    let said = sandbox.run("bundle --date 2026-03-31 --yes -o day.zip");
     assert!(said.contains("Left out: 1 session file"), "{said}");
     let (names, text) = unpack(&sandbox, "day.zip");
     assert_snapshot!(names.join("\n"), @"

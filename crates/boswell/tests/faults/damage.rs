@@ -234,7 +234,7 @@ fn a_sweep_never_takes_packs_for_nobodys_because_the_database_is_gone() {
         assert!(packs.len() > 3, "{packs:?}");
         for line in ["sweep", "sessions", "rebuild", "evict", "search push", "status"] {
             let ended = home.run(line);
-            let is_told = ended.stderr.contains("the database is gone") && ended.stderr.contains("doctor --repair");
+            let is_told = ended.stderr.contains("the database is missing") && ended.stderr.contains("doctor --repair");
             assert!(ended.status.code() == Some(2) && is_told, "{line}: {ended:?}");
             assert_eq!(home.files(".local/share/boswell/packs"), packs, "{line}");
         }

@@ -285,8 +285,8 @@ mod tests {
         );
         assert_eq!(make_title("# Plan\n\nmore"), "Plan more");
         assert_eq!(
-            make_title("Implement this plan:\n\n# Plan: fix the login\n\nmore"),
-            "Plan: fix the login"
+            make_title("Implement this plan:\n\n# Plan: repair the login\n\nmore"),
+            "Plan: repair the login"
         );
         assert_eq!(
             make_title("1. lint\n2. tests\n3. ship it"),

@@ -593,7 +593,7 @@ fn odd_subagents_only_lose_themselves() {
                 home.codex("t", &[head("t"), event(1, "user_message", "bad"), call, output]);
                 let made = home.prepare();
                 assert!(
-                    made.notes.skipped[0].reason.contains("its log is not there"),
+                    made.notes.skipped[0].reason.contains("its log is missing"),
                     "{:?}",
                     made.notes.skipped
                 );
