@@ -162,12 +162,12 @@ fn path_follows_the_xdg_variables() {
 fn a_flag_takes_a_key_without_its_tables_and_a_quoted_value() {
     for flag in [
         "raw_max_age_days=never",
-        "raw_max_age_days='\"never\"'",
-        "session_memory.retention.raw_max_age_days='\"never\"'",
+        "raw_max_age_days=\"never\"",
+        "session_memory.retention.raw_max_age_days=\"never\"",
     ] {
         let shown = Sandbox::new().run(&format!("config show --config {flag}"));
         assert!(
-            shown.contains("raw_max_age_days = \"never\"       # from --config"),
+            shown.contains("raw_max_age_days = \"never\"    # from --config"),
             "{flag}: {shown}"
         );
     }
