@@ -13,6 +13,7 @@ use memory::retention::{DATA_LOSS, Done};
 use memory::store::Store;
 use serde::{Deserialize, Serialize};
 
+use crate::answers::health::Alert;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::render::text::date_time;
@@ -22,15 +23,6 @@ use crate::ui::Ui;
 const FILE: &str = "alerts.json";
 /// How long `status` and `doctor` name a loss. `boswell journal` names it for good.
 const LOSS_SHOWN_FOR: SignedDuration = SignedDuration::from_hours(30 * 24);
-
-/// Something that is wrong now, or was lost lately.
-#[derive(Debug, Serialize)]
-pub(crate) struct Alert {
-    /// `data_loss` or `distilled_over_cap`.
-    kind: &'static str,
-    at: Option<Timestamp>,
-    pub(crate) message: String,
-}
 
 /// Returns what is wrong with a memory; nothing if there is none.
 pub(crate) fn current(context: &Context, store: Option<&Store>) -> Result<Vec<Alert>, CommandError> {

@@ -2,13 +2,21 @@
 //! the same struct. Commands fill these structs; nothing here opens the memory, parses arguments or prints.
 
 pub(crate) mod ask;
+pub(crate) mod error;
+pub(crate) mod health;
+pub(crate) mod hub;
 pub(crate) mod keep;
+pub(crate) mod machine;
+pub(crate) mod page;
+pub(crate) mod read;
 pub(crate) mod schema;
+pub(crate) mod session;
 pub(crate) mod share;
 pub(crate) mod shared;
 pub(crate) mod start;
 pub(crate) mod table;
 pub(crate) mod usage;
+pub(crate) mod why;
 
 use schemars::JsonSchema;
 use serde::Serialize;

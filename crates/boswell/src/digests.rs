@@ -1,12 +1,12 @@
 //! A digest as the verbs get it, and as programs read it.
 
 use memory::digest::{self, Digest};
-use memory::outcome::outcome_name;
 use memory::store::{Decision, Patience, Store, StoreError};
-use serde_json::{Value, json};
 
+use crate::answers::session::{DigestRecord, RolledUpDigest, SubagentDigest, WholeDigest};
 use crate::answers::shared::DecisionRecord;
 use crate::context::Context;
+use crate::digest_page::DigestAnswer;
 use crate::error::CommandError;
 
 /// The digest of a session: the kept one where there is nothing newer, else one that is made now, and kept where nobody
@@ -32,20 +32,61 @@ pub(crate) fn digest_of(store: &Store, context: &Context, uid: &str) -> Result<O
     }
 }
 
-/// A digest as programs read it.
-pub(crate) fn to_json(context: &Context, decisions: &[Decision], digest: &Digest) -> Value {
-    let mut answer = serde_json::to_value(digest).unwrap_or_default();
-    answer["schema"] = "boswell.digest/1".into();
-    answer["version"] = digest::VERSION.into();
-    // A turn is what one prompt of a human caused.
-    answer["prompts"] = digest.turns.into();
-    answer["commits_total"] = digest.commit_count().into();
-    answer["domain"] = context.domain(digest.repo.as_deref(), digest.remote.as_deref()).into();
+/// Returns a digest as programs read it, with its outcome as it is judged now.
+pub(crate) fn record<'a>(context: &'a Context, decisions: &[Decision], digest: &'a Digest) -> DigestRecord<'a> {
     let outcome = digest.outcome.as_of(digest.ended_at, context.now);
-    answer["outcome"] = outcome_name(outcome.outcome).into();
-    answer["reason"] = outcome.reason.as_str().into();
-    answer["confidence"] = outcome.confidence.as_str().into();
-    answer["evidence"] = serde_json::to_value(outcome.evidence).unwrap_or_default();
-    answer["decisions"] = json!(decisions.iter().map(DecisionRecord::from).collect::<Vec<_>>());
-    answer
+    let domain = context.domain(digest.repo.as_deref(), digest.remote.as_deref());
+    let decisions = decisions.iter().map(DecisionRecord::from).collect();
+    DigestRecord::new(digest, outcome, domain, decisions)
+}
+
+impl DigestAnswer {
+    /// Returns a digest and all that is printed with it as programs read it.
+    pub(crate) fn record<'a>(&'a self, context: &'a Context, with_subagents: bool) -> WholeDigest<'a> {
+        let subagents = || self.children.iter().map(|child| child_record(context, child)).collect();
+        WholeDigest {
+            digest: record(context, &self.decisions, &self.digest),
+            text_from: self.origin.as_str(),
+            cost_microusd: self.cost.billed_micros(),
+            unpriced_calls: self.cost.unpriced_calls,
+            subagents: with_subagents.then(subagents),
+            rolled_up: with_subagents.then(|| self.rolled_up()),
+        }
+    }
+
+    /// A session and its subagents together. The outcome is the session's own; active times add up, although subagents work at the
+    /// same time.
+    fn rolled_up(&self) -> RolledUpDigest {
+        let children = &self.children;
+        let all = || std::iter::once(&self.digest).chain(children);
+        let failed = children
+            .iter()
+            .filter(|one| one.outcome.outcome == transcript::Outcome::Fail);
+        RolledUpDigest {
+            sessions: children.len() + 1,
+            tool_calls: all().map(|one| one.tool_calls).sum(),
+            errors: all().map(|one| one.errors.count).sum(),
+            retries: all().map(|one| one.retries).sum(),
+            active_s: all().map(|one| one.time.active_s).sum(),
+            tokens: self.rolled_up_cost.tokens.total(),
+            cost_microusd: self.rolled_up_cost.billed_micros(),
+            unpriced_calls: self.rolled_up_cost.unpriced_calls,
+            failed_subagents: failed.count(),
+        }
+    }
+}
+
+fn child_record<'a>(context: &Context, child: &'a Digest) -> SubagentDigest<'a> {
+    let outcome = child.outcome.as_of(child.ended_at, context.now);
+    SubagentDigest {
+        session_uid: &child.session_uid,
+        title: child.title.as_deref(),
+        outcome: outcome.outcome,
+        reason: outcome.reason,
+        confidence: outcome.confidence,
+        tool_calls: child.tool_calls,
+        errors: child.errors.count,
+        active_s: child.time.active_s,
+        tokens: child.tokens.total.total(),
+    }
 }

@@ -8,8 +8,8 @@ use std::io;
 use std::path::Path;
 
 use memory::store::{Lack, ServerErrorKind, Store, StoreError};
-use serde::Serialize;
 
+use crate::answers::error::{ErrorAnswer, ErrorRecord};
 use memory::logs::LogError;
 
 /// Who has to act so that the next run succeeds.
@@ -116,10 +116,10 @@ impl CommandError {
         }
     }
 
-    /// The error as agents read it.
-    pub(crate) fn to_json(&self) -> impl Serialize {
-        ErrorJson {
-            error: ErrorBody {
+    /// Returns the error as programs read it.
+    pub(crate) fn answer(&self) -> ErrorAnswer<'_> {
+        ErrorAnswer {
+            error: ErrorRecord {
                 code: self.code,
                 message: &self.message,
                 hint: self.hint.as_deref(),
@@ -244,19 +244,6 @@ impl From<clap::Error> for CommandError {
     }
 }
 
-#[derive(Serialize)]
-struct ErrorJson<'a> {
-    error: ErrorBody<'a>,
-}
-
-#[derive(Serialize)]
-struct ErrorBody<'a> {
-    code: &'a str,
-    message: &'a str,
-    hint: Option<&'a str>,
-    retryable: bool,
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -285,6 +272,6 @@ mod tests {
     #[test]
     fn an_error_as_json_has_all_four_fields() {
         let error = CommandError::user("store-busy", "another sweep is running").retryable();
-        insta::assert_snapshot!(serde_json::to_string(&error.to_json()).unwrap(), @r#"{"error":{"code":"store-busy","message":"another sweep is running","hint":null,"retryable":true}}"#);
+        insta::assert_snapshot!(serde_json::to_string(&error.answer()).unwrap(), @r#"{"error":{"code":"store-busy","message":"another sweep is running","hint":null,"retryable":true}}"#);
     }
 }

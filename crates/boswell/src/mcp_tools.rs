@@ -24,7 +24,7 @@ pub(crate) const TOOLS: [Tool; 8] = [
         about: "The projects of the day, and how much of each is written.",
         reads: true,
         schema: || object(json!({ "cursor": cursor() }), &[]),
-        call: |desk, told| desk.list_projects(told),
+        call: |desk, told| answer(desk.list_projects(told)),
     },
     Tool {
         name: "list_sessions",

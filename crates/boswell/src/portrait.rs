@@ -4,9 +4,9 @@ use jiff::tz::TimeZone;
 use memory::kept;
 use memory::session_text::{SessionTexts, SourceLog, SourceText, TextLocation};
 use memory::store::{Annotations, Counted, Decision, Fact, Status, Store};
-use serde_json::{Value, json};
-use transcript::{Agent, Call, Session, SessionEvent, SessionUid, Turn, counted, wall_clock_s};
+use transcript::{Agent, Call, Outcome, Session, SessionEvent, SessionUid, Turn, counted, wall_clock_s};
 
+use crate::answers::session::{FactRecord, PromptRecord, SessionPortrait, SubagentRecord};
 use crate::answers::shared::DecisionRecord;
 use crate::error::{CommandError, told_log_error};
 use crate::render::text::{self, Head, date_time, plural, told_tokens};
@@ -228,41 +228,44 @@ impl Portrait {
         lines
     }
 
-    /// The session as programs read it.
-    pub(crate) fn to_json(&self) -> Value {
-        let mut session = serde_json::to_value(&self.session).unwrap_or_default();
-        session["status"] = self.status.as_str().into();
-        session["name"] = self.said.name.clone().into();
-        session["note"] = self.said.note.clone().into();
-        session["tags"] = self.said.tags.clone().into();
-        session["decisions"] = json!(self.decisions.iter().map(DecisionRecord::from).collect::<Vec<_>>());
-        session["facts"] = self.facts.iter().map(fact_json).collect();
-        session["lines"] = self.lines.into();
-        session["events"] = self.counted.events.into();
-        session["faults"] = self.faults.into();
-        session["prompts"] = self.counted.prompts.into();
-        session
+    /// Returns the session with what is known of it beside its log.
+    pub(crate) fn record(&self, outcome: Outcome) -> SessionPortrait<'_> {
+        SessionPortrait {
+            session: Session {
+                outcome,
+                ..self.session.clone()
+            },
+            status: self.status.as_str(),
+            name: self.said.name.as_deref(),
+            note: self.said.note.as_deref(),
+            tags: &self.said.tags,
+            decisions: self.decisions.iter().map(DecisionRecord::from).collect(),
+            facts: self.facts.iter().map(FactRecord::from).collect(),
+            lines: self.lines,
+            events: self.counted.events,
+            faults: self.faults,
+            prompts: self.counted.prompts,
+        }
     }
 
-    pub(crate) fn subagents_json(&self) -> Vec<Value> {
-        let open = |child: &Session| format!("boswell show {}", child.session_uid);
-        let child = |child: &Session| {
-            json!({
-                "session_uid": child.session_uid,
-                "about": about(child),
-                "started_at": child.started_at,
-                "ended_at": child.ended_at,
-                "turns": child.cost.turns,
-                "open": open(child),
-            })
-        };
-        self.subagents.iter().map(child).collect()
+    pub(crate) fn subagent_records(&self) -> Vec<SubagentRecord<'_>> {
+        let records = self.subagents.iter().map(|child| SubagentRecord {
+            session_uid: child.session_uid.as_str(),
+            about: about(child),
+            started_at: child.started_at,
+            ended_at: child.ended_at,
+            turns: child.cost.turns,
+            open: format!("boswell show {}", child.session_uid),
+        });
+        records.collect()
     }
 
-    pub(crate) fn prompts_json(&self) -> Vec<Value> {
-        let at = |at: &Option<i64>| at.and_then(|at| jiff::Timestamp::from_microsecond(at).ok());
-        let prompt = |(micros, text): &(Option<i64>, String)| json!({ "at": at(micros), "text": text });
-        self.prompts.iter().map(prompt).collect()
+    pub(crate) fn prompt_records(&self) -> Vec<PromptRecord<'_>> {
+        let at = |at: Option<i64>| at.and_then(|at| jiff::Timestamp::from_microsecond(at).ok());
+        let prompts = self.prompts.iter();
+        prompts
+            .map(|(micros, text)| PromptRecord { at: at(*micros), text })
+            .collect()
     }
 }
 
@@ -279,16 +282,6 @@ fn told_fact(fact: &Fact, zone: &TimeZone) -> Option<String> {
         _ => return None,
     };
     Some(format!("  {told} ({at})"))
-}
-
-fn fact_json(fact: &Fact) -> Value {
-    json!({
-        "event": fact.event,
-        "at": fact.at,
-        "reason": fact.reason,
-        "error": fact.error,
-        "exit_code": fact.exit_code,
-    })
 }
 
 /// What a subagent was made for.
@@ -331,7 +324,7 @@ fn bare(store: &Store, uid: &str) -> Result<Session, CommandError> {
         model: None,
         started_at: at(listed.as_ref().and_then(|session| session.started_micros)),
         ended_at: at(listed.as_ref().and_then(|session| session.ended_micros)),
-        outcome: transcript::Outcome::Unknown,
+        outcome: Outcome::Unknown,
         cost: transcript::Cost::default(),
         task_ref: None,
         source_path: None,

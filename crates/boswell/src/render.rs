@@ -2,5 +2,4 @@
 
 pub(crate) mod budget;
 pub(crate) mod depth;
-pub(crate) mod json;
 pub(crate) mod text;

@@ -31,11 +31,11 @@ use memory::prices::PriceTable;
 use memory::report::writing::{self, WritingPhase, WritingProgress};
 use memory::report::{DayReport, ReportRequest};
 use memory::store::Store;
-use serde_json::{Value, json};
 use transcript::SafeName;
 
 pub(crate) use asked::Days;
 
+use crate::answers::page::{ReportAnswer, ReportRange, WRITING_SCHEMA, WritingAnswer, WritingDay};
 use crate::context::Context;
 use crate::day_workspace::{PlaceArgs, Site, damaged, gather, no_window};
 use crate::error::{CommandError, Outcome};
@@ -44,7 +44,6 @@ use crate::render::text::plural;
 use crate::ui::{Format, Ui, escape, escape_lines};
 use cited::CitationStyle;
 use files::Kept;
-use range::Range;
 
 /// Who writes, and of whom.
 #[derive(clap::Args, Debug, Default)]
@@ -184,7 +183,10 @@ pub(crate) fn write(
     index::write(&writer.reports_root)?;
     let kept = match (dates.as_slice(), written.as_slice()) {
         ([_], [(_, kept)]) => kept.clone(),
-        _ => range::keep(&writer.reports_root, &Range::new(written.iter().map(|(day, _)| day)))?,
+        _ => range::keep(
+            &writer.reports_root,
+            &ReportRange::new(written.iter().map(|(day, _)| day)),
+        )?,
     };
     let (days, all_kept): (Vec<DayReport>, Vec<Kept>) = written.into_iter().unzip();
     let elsewhere = output.output.as_ref().map(|path| context.places.current_dir.join(path));
@@ -221,11 +223,11 @@ fn hand_out(
     }
     let text = match (format, days) {
         (To::Md, [day]) => markdown::day(day, CitationStyle::Workspace),
-        (To::Md, days) => range::markdown(&Range::new(days), |_| CitationStyle::Workspace),
+        (To::Md, days) => range::markdown(&ReportRange::new(days), |_| CitationStyle::Workspace),
         (To::Html, [day]) => page::day(day),
-        (To::Html, days) => range::page(&Range::new(days)),
+        (To::Html, days) => range::page(&ReportRange::new(days)),
         (To::Json, [day]) => files::json(day)?,
-        (To::Json, days) => files::json(&Range::new(days))?,
+        (To::Json, days) => files::json(&ReportRange::new(days))?,
     };
     if let Some(path) = elsewhere {
         files::write_for_user(path, text.as_bytes())?;
@@ -234,8 +236,8 @@ fn hand_out(
     }
     match (ui.format, format) {
         (Format::Json, To::Json) => match days {
-            [day] => ui.json(day)?,
-            days => ui.json(&Range::new(days))?,
+            [day] => ui.json(&ReportAnswer::Day(day))?,
+            days => ui.json(&ReportAnswer::Range(ReportRange::new(days)))?,
         },
         (_, To::Md) => {
             ui.page()?;
@@ -364,7 +366,7 @@ impl Writer<'_> {
             days.push((*date, workspace, progress));
         }
         match ui.format {
-            Format::Json => ui.json(&writing_json(&days))?,
+            Format::Json => ui.json(&ReportAnswer::Writing(writing_answer(&days)))?,
             Format::Text => {
                 for (date, _, progress) in &days {
                     let told = WritingPhase::ALL.map(|phase| {
@@ -432,20 +434,17 @@ impl Writer<'_> {
     }
 }
 
-/// How far some days are written.
-fn writing_json(days: &[(Date, PathBuf, WritingProgress)]) -> Value {
-    let day = |(date, workspace, progress): &(Date, PathBuf, WritingProgress)| {
-        let count = |phase| {
-            let count = progress.count(phase);
-            json!({ "all": count.all, "done": count.done })
-        };
-        json!({
-            "date": date.to_string(),
-            "workspace": workspace,
-            "evidence": count(WritingPhase::Evidence),
-            "project": count(WritingPhase::Project),
-            "daily": count(WritingPhase::Daily),
-        })
-    };
-    json!({ "schema": "boswell.writing/1", "days": days.iter().map(day).collect::<Vec<_>>() })
+/// Returns how much of some days is written.
+fn writing_answer(days: &[(Date, PathBuf, WritingProgress)]) -> WritingAnswer<'_> {
+    let days = days.iter().map(|(date, workspace, progress)| WritingDay {
+        date: date.to_string(),
+        workspace,
+        evidence: progress.count(WritingPhase::Evidence),
+        project: progress.count(WritingPhase::Project),
+        daily: progress.count(WritingPhase::Daily),
+    });
+    WritingAnswer {
+        schema: WRITING_SCHEMA,
+        days: days.collect(),
+    }
 }

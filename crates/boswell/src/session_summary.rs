@@ -1,7 +1,6 @@
 //! A session in a few words: its name, title or first prompt, and its outcome.
 
 use memory::digest;
-use memory::outcome::outcome_name;
 use memory::store::{Counted, Listed, Store, StoreError};
 
 use crate::context::Context;
@@ -12,7 +11,7 @@ pub(crate) fn current_outcome(
     store: &Store,
     context: &Context,
     session_uid: &str,
-) -> Result<&'static str, CommandError> {
+) -> Result<transcript::Outcome, CommandError> {
     let kept = store
         .reads()
         .digest_of(session_uid)?
@@ -23,7 +22,7 @@ pub(crate) fn current_outcome(
         _ => digest::compute_digest(store, session_uid, &context.digest_settings())?.map(|(digest, _)| digest),
     };
     let judged = digest.map(|digest| digest.outcome.as_of(digest.ended_at, context.now).outcome);
-    Ok(outcome_name(judged.unwrap_or(transcript::Outcome::Unknown)))
+    Ok(judged.unwrap_or(transcript::Outcome::Unknown))
 }
 
 /// What a session is about: by the user's name for it, else in its own words.

@@ -8,7 +8,7 @@ use memory::surface::{ExportKind, write_export};
 use crate::answers;
 use crate::answers::shared::{DecisionFile, DecisionRecord};
 use crate::context::Context;
-use crate::digests::to_json;
+use crate::digests::record;
 use crate::error::CommandError;
 use crate::ui::Ui;
 
@@ -22,7 +22,8 @@ pub(crate) fn digests(ui: &mut Ui, context: &Context, memory: &Place, uids: &[St
     };
     for uid in uids {
         if let Some(row) = store.reads().digest_of(uid)? {
-            let content = to_json(context, &store.reads().decisions_of(uid)?, &row.digest);
+            let decisions = store.reads().decisions_of(uid)?;
+            let content = serde_json::to_value(record(context, &decisions, &row.digest)).unwrap_or_default();
             if let Err(error) = write_export(directory, ExportKind::Digest, uid, &content) {
                 tell(ui, directory, &error);
                 break;

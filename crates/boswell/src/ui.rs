@@ -326,7 +326,7 @@ impl Ui {
     /// Prints why the command stopped: for people on stderr, for programs as JSON on stdout.
     pub(crate) fn error(&mut self, error: &CommandError) -> Result<(), CommandError> {
         if self.format == Format::Json {
-            return self.json(&error.to_json());
+            return self.json(&error.answer());
         }
         self.tell_labelled(ERROR, "error:", &error.message);
         if let Some(hint) = &error.hint {

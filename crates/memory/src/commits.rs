@@ -13,6 +13,8 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use memchr::memmem::Finder;
+use schemars::JsonSchema;
+use serde::Serialize;
 use transcript::{Kind, PartKind, SessionEvent, bodies};
 
 use crate::find::Asked;
@@ -30,7 +32,7 @@ const BATCH_FRAMES: usize = 64;
 const MENTIONS_MAX: usize = 20;
 
 /// An occurrence of a commit id in a session.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct CommitOccurrence {
     pub session_uid: String,
     /// `None` before the first prompt.

@@ -11,6 +11,8 @@ mod strip;
 use std::collections::{BTreeMap, HashMap};
 
 use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::Serialize;
 use transcript::PartKind;
 
 pub use self::push::{Pushed, STAYED, Share, push};
@@ -21,7 +23,7 @@ use crate::search::{self, Form, Marks, Vocabulary};
 use crate::store::{FrameRow, Patience, SessionLoad, SessionRow, Store, StoreError, TAIL_NO};
 
 /// What was moved.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, JsonSchema, Serialize)]
 pub struct Moved {
     /// Sessions that were transferred, and those that were already there.
     pub sessions: u64,

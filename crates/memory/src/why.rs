@@ -18,6 +18,8 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use jiff::{SignedDuration, Timestamp};
+use schemars::JsonSchema;
+use serde::Serialize;
 use transcript::Hunk;
 
 pub use git::FileCommit;
@@ -80,7 +82,8 @@ pub struct LineOrigin {
 }
 
 /// How well the origin of a line is known.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum LineVerdict {
     /// An edit wrote exactly this line, and it was followed from that edit to the present text.
     Wrote,
@@ -88,6 +91,7 @@ pub enum LineVerdict {
     Respaced,
     /// The text of an edit occurs in the file unchanged and only here, but it could not be followed through the edits
     /// in between.
+    #[serde(rename = "stands_here")]
     FoundInText,
     /// An edit of another path wrote the same line, and the text of the file matches the edits of that path.
     Likely,
@@ -97,21 +101,6 @@ pub enum LineVerdict {
     NotFromASession,
     /// No stored session wrote it, but the text of some sessions that edited the file was evicted.
     Unknown,
-}
-
-impl LineVerdict {
-    /// Returns the name used in JSON.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Wrote => "wrote",
-            Self::Respaced => "respaced",
-            Self::FoundInText => "stands_here",
-            Self::Likely => "likely",
-            Self::Committed => "committed",
-            Self::NotFromASession => "not_from_a_session",
-            Self::Unknown => "unknown",
-        }
-    }
 }
 
 /// A turn that touched a file.

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
+use memory::retention::Remains;
+use memory::store::CopyRow;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -102,6 +104,25 @@ pub(crate) struct KeepAnswer<'a> {
 
 impl Answer for KeepAnswer<'_> {
     const SCHEMA: &'static str = "boswell.keep/1";
+}
+
+/// `boswell forget`.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct ForgetAnswer<'a> {
+    pub(crate) dry_run: bool,
+    pub(crate) with_digest: bool,
+    pub(crate) sessions: &'a [Remains],
+    /// Sessions that the filters left out because they are kept.
+    pub(crate) sessions_kept: u64,
+    /// What Boswell made of the sessions elsewhere.
+    pub(crate) copies: &'a [CopyRow],
+    pub(crate) copies_deleted: bool,
+    /// False if some of the text is still on disk; the next sweep removes it.
+    pub(crate) is_finished: bool,
+}
+
+impl Answer for ForgetAnswer<'_> {
+    const SCHEMA: &'static str = "boswell.forget/1";
 }
 
 /// `boswell decide`.

@@ -1,19 +1,35 @@
 //! Derives the JSON Schema (draft 2020-12) of an answer from its struct.
 
-use schemars::Schema;
 use schemars::generate::SchemaSettings;
 use schemars::transform::RecursiveTransform;
+use schemars::{JsonSchema, Schema};
+use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::{Answer, SCHEMA_FIELD, STALE_FIELD};
 
 /// Returns the schema of an answer, with the fields that are added when it is printed.
 pub(crate) fn answer_schema<A: Answer>() -> Value {
+    let mut schema = line_schema::<A>();
+    let name = object([("type", "string"), ("const", A::SCHEMA)]);
+    for variant in variants(&schema) {
+        let Some(variant) = schema.pointer_mut(&variant) else {
+            continue;
+        };
+        insert_property(variant, SCHEMA_FIELD, name.clone());
+        if let Some(required) = variant.get_mut("required").and_then(Value::as_array_mut) {
+            required.push(SCHEMA_FIELD.into());
+        }
+    }
+    schema
+}
+
+/// Returns the schema of a value that is printed as it is: it has its own field `schema`, or is one of several lines.
+pub(crate) fn line_schema<T: Serialize + JsonSchema>() -> Value {
     let settings = SchemaSettings::draft2020_12()
         .for_serialize()
         .with_transform(RecursiveTransform(close));
-    let mut schema = settings.into_generator().into_root_schema_for::<A>().to_value();
-    let name = object([("type", "string"), ("const", A::SCHEMA)]);
+    let mut schema = settings.into_generator().into_root_schema_for::<T>().to_value();
     let stale = object([
         ("type", "boolean"),
         (
@@ -22,18 +38,17 @@ pub(crate) fn answer_schema<A: Answer>() -> Value {
         ),
     ]);
     for variant in variants(&schema) {
-        let Some(variant) = schema.pointer_mut(&variant) else {
-            continue;
-        };
-        if let Some(properties) = variant.get_mut("properties").and_then(Value::as_object_mut) {
-            properties.insert(SCHEMA_FIELD.to_owned(), name.clone());
-            properties.insert(STALE_FIELD.to_owned(), stale.clone());
-        }
-        if let Some(required) = variant.get_mut("required").and_then(Value::as_array_mut) {
-            required.push(SCHEMA_FIELD.into());
+        if let Some(variant) = schema.pointer_mut(&variant) {
+            insert_property(variant, STALE_FIELD, stale.clone());
         }
     }
     schema
+}
+
+fn insert_property(object: &mut Value, name: &str, schema: Value) {
+    if let Some(properties) = object.get_mut("properties").and_then(Value::as_object_mut) {
+        properties.insert(name.to_owned(), schema);
+    }
 }
 
 /// Forbids properties that the struct does not have, so that a schema without a field does not accept an answer with it.
@@ -50,10 +65,11 @@ fn variants(schema: &Value) -> Vec<String> {
     if let Some(target) = target(schema) {
         return vec![target];
     }
-    let Some(alternatives) = schema.get("anyOf").and_then(Value::as_array) else {
+    let alternatives = |keyword: &'static str| Some((keyword, schema.get(keyword)?.as_array()?));
+    let Some((keyword, alternatives)) = alternatives("anyOf").or_else(|| alternatives("oneOf")) else {
         return vec![String::new()];
     };
-    let pointer = |(at, one): (usize, &Value)| target(one).unwrap_or_else(|| format!("/anyOf/{at}"));
+    let pointer = |(at, one): (usize, &Value)| target(one).unwrap_or_else(|| format!("/{keyword}/{at}"));
     alternatives.iter().enumerate().map(pointer).collect()
 }
 

@@ -9,10 +9,12 @@ use memory::ingest::{LineForm, open_lines};
 use memory::mask::Masker;
 use memory::packs;
 use memory::store::CopyRow;
-use serde_json::{Value, json};
+use serde_json::Value;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
 
+use crate::answers;
+use crate::answers::page::{BundleAnswer, BundleManifest};
 use crate::context::Context;
 use crate::copies;
 use crate::day_workspace::{DayArgs, PlaceArgs};
@@ -89,15 +91,14 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &BundleArgs) -> Result<O
     })?;
     note_copy(ui, context, &workspace, &output);
     match ui.format {
-        Format::Json => ui.json(&json!({
-            "schema": "boswell.bundle/1",
-            "date": date,
-            "path": output,
-            "bytes": packed.bytes,
-            "files": packed.taken,
-            "left_out": packed.left_out.len(),
-            "secrets_masked": packed.secrets,
-        }))?,
+        Format::Json => ui.answer(&BundleAnswer {
+            date: &date,
+            path: &output,
+            bytes: packed.bytes,
+            files: &packed.taken,
+            left_out: packed.left_out.len(),
+            secrets_masked: packed.secrets,
+        })?,
         Format::Text => {
             let size = measure::bytes(packed.bytes);
             let files = plural(packed.taken.len() as u64, "file");
@@ -197,12 +198,11 @@ impl Bundle<'_> {
         if audit.is_file() {
             self.add(&mut zip, audit, "private/audit.manifest.json", &mut packed)?;
         }
-        let manifest = json!({
-            "schema": "boswell.bundle-manifest/1",
-            "files": packed.taken,
-            "left_out": packed.left_out,
-            "secrets_masked": packed.secrets,
-        });
+        let manifest = answers::to_value(&BundleManifest {
+            files: &packed.taken,
+            left_out: &packed.left_out,
+            secrets_masked: packed.secrets,
+        })?;
         start(&mut zip, "bundle.manifest.json")?;
         zip.write_all(format!("{manifest:#}\n").as_bytes())?;
         zip.finish().map_err(io::Error::other)?.sync_all()?;

@@ -4,10 +4,11 @@ use std::io::Write;
 use std::path::Path;
 
 use memory::store::Server;
-use serde::Serialize;
-use serde_json::json;
 use toml::Value;
 
+use crate::answers::machine::{
+    ConfigInitAnswer, ConfigOrigin, ConfigPath, ConfigPathAnswer, ConfigShowAnswer, ConfigValue,
+};
 use crate::config::{Assignment, DEFAULTS, Origin, Setting, size_bytes, without_credentials};
 use crate::context::{Context, Places, Surroundings, create_private_dir};
 use crate::error::{CommandError, Outcome};
@@ -118,9 +119,8 @@ fn init(ui: &mut Ui, path: &Path, args: &InitArgs) -> Result<(), CommandError> {
         _ => cannot_write(&error.error),
     })?;
     if ui.format == Format::Json {
-        ui.json(&InitJson {
-            schema: "boswell.config.init/1",
-            path: path.to_string_lossy().into_owned(),
+        ui.answer(&ConfigInitAnswer {
+            path: &path.to_string_lossy(),
         })?;
     }
     ui.status(format_args!("Wrote: {}", path.display()));
@@ -150,11 +150,8 @@ fn shown(setting: &Setting) -> Value {
 
 fn show(ui: &mut Ui, context: &Context) -> Result<(), CommandError> {
     if ui.format == Format::Json {
-        let values = context.settings.iter().map(ValueJson::new).collect();
-        return ui.json(&ShowJson {
-            schema: "boswell.config.show/1",
-            values,
-        });
+        let values = context.settings.iter().map(value_record).collect();
+        return ui.answer(&ConfigShowAnswer { values });
     }
     for (at, (table, settings)) in context.settings.by_table().enumerate() {
         if at > 0 {
@@ -184,7 +181,7 @@ fn show(ui: &mut Ui, context: &Context) -> Result<(), CommandError> {
 }
 
 fn show_paths(ui: &mut Ui, places: &Places) -> Result<(), CommandError> {
-    let path = |name, path: &Path| PathJson {
+    let path = |name, path: &Path| ConfigPath {
         name,
         path: path.to_string_lossy().into_owned(),
         exists: path.exists(),
@@ -195,12 +192,9 @@ fn show_paths(ui: &mut Ui, places: &Places) -> Result<(), CommandError> {
         path("data", &places.data_dir),
     ];
     if ui.format == Format::Json {
-        return ui.json(&PathsJson {
-            schema: "boswell.config.path/1",
-            paths,
-        });
+        return ui.answer(&ConfigPathAnswer { paths });
     }
-    for PathJson { name, path, exists } in paths {
+    for ConfigPath { name, path, exists } in paths {
         let state = if exists { "exists" } else { "absent" };
         ui.row(format_args!(
             "{name:<6}  {}  {}",
@@ -211,75 +205,32 @@ fn show_paths(ui: &mut Ui, places: &Places) -> Result<(), CommandError> {
     Ok(())
 }
 
-#[derive(Serialize)]
-struct InitJson {
-    schema: &'static str,
-    path: String,
-}
-
-#[derive(Serialize)]
-struct ShowJson {
-    schema: &'static str,
-    values: Vec<ValueJson>,
-}
-
-#[derive(Serialize)]
-struct ValueJson {
-    key: String,
-    value: serde_json::Value,
-    origin: OriginJson,
-}
-
-impl ValueJson {
-    /// Sizes are numbers of bytes in JSON, however they were written.
-    fn new(setting: &Setting) -> Self {
-        let size = match &setting.value {
-            Value::String(text) if setting.key.name().ends_with("_bytes") => size_bytes(text),
-            _ => None,
-        };
-        let value = size.map_or_else(|| json!(shown(setting)), |size| json!(size));
-        Self {
-            key: setting.key.to_string(),
-            value,
-            origin: OriginJson::new(&setting.origin),
-        }
+/// Returns a setting with its value and its origin. Sizes are numbers of bytes, however they were written.
+fn value_record(setting: &Setting) -> ConfigValue {
+    let size = match &setting.value {
+        Value::String(text) if setting.key.name().ends_with("_bytes") => size_bytes(text),
+        _ => None,
+    };
+    ConfigValue {
+        key: setting.key.to_string(),
+        value: size.map_or_else(
+            || serde_json::to_value(shown(setting)).unwrap_or_default(),
+            serde_json::Value::from,
+        ),
+        origin: origin_record(&setting.origin),
     }
 }
 
-#[derive(Serialize)]
-#[serde(tag = "layer", rename_all = "lowercase")]
-enum OriginJson {
-    Default,
-    File { path: String, line: usize },
-    Environment { variable: String },
-    Flag,
-}
-
-impl OriginJson {
-    fn new(origin: &Origin) -> Self {
-        match origin {
-            Origin::Default => Self::Default,
-            Origin::File { path, line } => Self::File {
-                path: path.to_string_lossy().into_owned(),
-                line: *line,
-            },
-            Origin::Variable(name) => Self::Environment { variable: name.clone() },
-            Origin::Flag => Self::Flag,
-        }
+fn origin_record(origin: &Origin) -> ConfigOrigin {
+    match origin {
+        Origin::Default => ConfigOrigin::Default,
+        Origin::File { path, line } => ConfigOrigin::File {
+            path: path.to_string_lossy().into_owned(),
+            line: *line,
+        },
+        Origin::Variable(name) => ConfigOrigin::Environment { variable: name.clone() },
+        Origin::Flag => ConfigOrigin::Flag,
     }
-}
-
-#[derive(Serialize)]
-struct PathsJson {
-    schema: &'static str,
-    paths: Vec<PathJson>,
-}
-
-#[derive(Serialize)]
-struct PathJson {
-    name: &'static str,
-    path: String,
-    exists: bool,
 }
 
 #[cfg(test)]

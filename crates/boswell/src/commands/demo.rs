@@ -6,8 +6,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use serde_json::json;
-
+use crate::answers::page::DemoAnswer;
 use crate::context::Surroundings;
 use crate::dispatch::Dispatch;
 use crate::env;
@@ -106,7 +105,10 @@ pub(crate) fn run(
     let logs = home::write(&home, surroundings.now()?).map_err(cannot_write)?;
     if ui.format == Format::Json {
         // A program runs the commands itself and only needs the paths.
-        ui.json(&json!({ "schema": "boswell.demo/1", "home": args.output, "logs": names(&home, &logs) }))?;
+        ui.answer(&DemoAnswer {
+            home: args.output.as_deref(),
+            logs: names(&home, &logs),
+        })?;
         return Ok(Outcome::Done);
     }
     show(ui, &surroundings_in(surroundings, &home)?, dispatch, &home, &logs)?;

@@ -5,16 +5,15 @@ mod fit;
 use memory::digest::{self, Digest};
 use memory::logs::{self, LogReading};
 use memory::mask::Masker;
-use memory::outcome::outcome_name;
 use memory::prices::PriceTable;
 use memory::session_text::{SessionText, SessionTexts, TextLocation, TextOrigin};
 use memory::usage;
-use serde_json::{Value, json};
 use transcript::Call;
 
+use crate::answers;
 use crate::context::Context;
 use crate::digest_page::{DigestAnswer, lines, print};
-use crate::digests::{digest_of, to_json};
+use crate::digests::digest_of;
 use crate::error::{CommandError, Outcome, told_log_error};
 use crate::prices;
 use crate::session_arg::{SESSION_HELP, open_memory, resolve};
@@ -55,18 +54,11 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &DigestArgs) -> Result<O
     };
     match ui.format {
         Format::Json => {
-            let mut json = to_json(context, &answer.decisions, &answer.digest);
-            json["text_from"] = answer.origin.as_str().into();
-            json["cost_microusd"] = answer.cost.billed_micros().into();
-            json["unpriced_calls"] = answer.cost.unpriced_calls.into();
-            if args.subagents {
-                json["subagents"] = answer.children.iter().map(|child| child_json(context, child)).collect();
-                json["rolled_up"] = rolled_up(&answer);
-            }
-            if let Some(most) = args.max_tokens {
-                json = fit::fit(json, most);
-            }
-            ui.json(&json)?;
+            let digest = answer.record(context, args.subagents);
+            ui.json(&match args.max_tokens {
+                Some(most) => fit::fit(digest, most)?,
+                None => answers::session::DigestAnswer::Whole(Box::new(digest)),
+            })?;
         }
         Format::Text => {
             print(ui, lines(ui, context, &answer), args.max_tokens)?;
@@ -176,37 +168,4 @@ fn no_digest(context: &Context, masker: &Masker, uid: &str, location: &TextLocat
             CommandError::not_found("digest-unknown", message).with_hint("`boswell sweep` reads it again")
         }
     }
-}
-
-fn child_json(context: &Context, child: &Digest) -> Value {
-    let outcome = child.outcome.as_of(child.ended_at, context.now);
-    json!({
-        "session_uid": child.session_uid,
-        "title": child.title,
-        "outcome": outcome_name(outcome.outcome),
-        "reason": outcome.reason.as_str(),
-        "confidence": outcome.confidence.as_str(),
-        "tool_calls": child.tool_calls,
-        "errors": child.errors.count,
-        "active_s": child.time.active_s,
-        "tokens": child.tokens.total.total(),
-    })
-}
-
-/// A session and its subagents together. The outcome is the session's own; active times add up, although subagents work at the
-/// same time.
-fn rolled_up(answer: &DigestAnswer) -> Value {
-    let children = &answer.children;
-    let all = || std::iter::once(&answer.digest).chain(children);
-    json!({
-        "sessions": children.len() + 1,
-        "tool_calls": all().map(|one| one.tool_calls).sum::<u64>(),
-        "errors": all().map(|one| one.errors.count).sum::<u64>(),
-        "retries": all().map(|one| one.retries).sum::<u64>(),
-        "active_s": all().map(|one| one.time.active_s).sum::<u64>(),
-        "tokens": answer.rolled_up_cost.tokens.total(),
-        "cost_microusd": answer.rolled_up_cost.billed_micros(),
-        "unpriced_calls": answer.rolled_up_cost.unpriced_calls,
-        "failed_subagents": children.iter().filter(|one| outcome_name(one.outcome.outcome) == "fail").count(),
-    })
 }

@@ -5,15 +5,18 @@ mod repair;
 use std::path::Path;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use memory::doctor::{AgentHealth, Cleanup, Examination, StoreHealth, examine, examine_store};
+use memory::doctor::{AgentHealth, Cleanup, Copies, Examination, RootHealth, StoreHealth, examine, examine_store};
 use memory::mask::Masker;
-use memory::sources::Root;
+use memory::sources::{Root, Unread};
 use memory::store::Store;
-use serde_json::{Value, json};
-use transcript::Unknown;
 
 use self::repair::repair;
-use crate::alerts::{self, Alert};
+use crate::alerts;
+use crate::answers::health::{
+    Alert, CleanupRecord, DoctorAnswer, DueLog, ExaminedAgent, ExaminedRoot, ExaminedStore, FaultCount, SessionCopies,
+    UnknownRecords,
+};
+use crate::answers::shared::UnreadFile;
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
 use crate::render::text::plural;
@@ -98,7 +101,7 @@ pub(crate) fn examine_and_show(
     // Names from logs are shown as all else is: masked.
     let told = Told { masker, context };
     match ui.format {
-        Format::Json => ui.json(&told.to_json(&healths, store))?,
+        Format::Json => ui.answer(&told.answer(&healths, store))?,
         Format::Text => {
             told.show(ui, &healths)?;
             store.map_or(Ok(()), |store| told.show_store(ui, store))?;
@@ -322,84 +325,75 @@ impl Told<'_> {
         self.masked(&path.display().to_string())
     }
 
-    fn to_json(&self, healths: &[AgentHealth], store: Option<&StoreHealth>) -> Value {
-        let agents: Vec<Value> = healths.iter().map(|health| self.agent_json(health)).collect();
-        let store = store.map(|store| {
-            json!({
-                "path": store.directory,
-                "exists": store.is_there,
-                "sessions": store.sessions,
-                "bytes_checked": store.bytes_checked,
-                "database": store.database,
-                "damages": store.damages.iter().map(|damage| self.masked(&damage.what)).collect::<Vec<_>>(),
-            })
-        });
-        json!({
-            "schema": "boswell.doctor/1",
-            "agents": agents,
-            "store": store,
-            "alerts": alerts_of(self.context),
-        })
+    fn answer<'s>(&self, healths: &[AgentHealth], store: Option<&'s StoreHealth>) -> DoctorAnswer<'s> {
+        DoctorAnswer {
+            agents: healths.iter().map(|health| self.agent_record(health)).collect(),
+            store: store.map(|store| self.store_record(store)),
+            alerts: alerts_of(self.context),
+        }
     }
 
-    fn agent_json(&self, health: &AgentHealth) -> Value {
-        let roots: Vec<Value> = health
-        .roots
-        .iter()
-        .map(|root| json!({ "path": self.masked_path(&root.root.path), "label": root.root.label, "exists": root.is_there }))
-        .collect();
-        let unknown: Vec<Value> = health
-            .unknown
-            .iter()
-            .map(|(unknown, count)| self.unknown_json(unknown, *count))
-            .collect();
-        let faults: Vec<Value> = health
-        .faults
-        .iter()
-        .map(
-            |(reason, fault)| json!({ "reason": self.masked(reason), "count": fault.count, "path": self.masked_path(&fault.path), "line": fault.line }),
-        )
-        .collect();
-        let unread: Vec<Value> = health
-            .unread
-            .iter()
-            .map(|unread| json!({ "path": self.masked_path(&unread.path), "reason": self.masked(&unread.reason) }))
-            .collect();
-        let cleanup = health.cleanup.as_ref().map(|cleanup| {
-            let due: Vec<Value> = cleanup
-                .due
-                .iter()
-                .map(|due| json!({ "path": self.masked_path(&due.path), "deleted_at": due.deleted_at }))
-                .collect();
-            json!({ "period_days": cleanup.period_days, "is_default": cleanup.is_default, "due": due })
-        });
-        let copies: Vec<Value> = health
-            .copies
-            .iter()
-            .map(|copies| {
-                let paths: Vec<String> = copies.paths.iter().map(|path| self.masked_path(path)).collect();
-                json!({ "session_uid": self.masked(&copies.session_uid), "paths": paths })
-            })
-            .collect();
-        let versions: Vec<String> = health.versions.iter().map(|version| self.masked(version)).collect();
-        json!({
-            "agent": health.agent.as_str(),
-            "roots": roots,
-            "sessions": health.sessions,
-            "subagents": health.subagents,
-            "bytes": health.bytes,
-            "versions": versions,
-            "unknown": unknown,
-            "faults": faults,
-            "unread": unread,
-            "copies": copies,
-            "cleanup": cleanup,
-        })
+    fn store_record<'s>(&self, store: &'s StoreHealth) -> ExaminedStore<'s> {
+        ExaminedStore {
+            path: &store.directory,
+            exists: store.is_there,
+            sessions: store.sessions,
+            bytes_checked: store.bytes_checked,
+            database: &store.database,
+            damages: store.damages.iter().map(|damage| self.masked(&damage.what)).collect(),
+        }
     }
 
-    fn unknown_json(&self, unknown: &Unknown, count: u64) -> Value {
-        let version = unknown.version.as_deref().map(|version| self.masked(version));
-        json!({ "version": version, "record": self.masked(&unknown.record), "count": count })
+    fn agent_record(&self, health: &AgentHealth) -> ExaminedAgent {
+        let root = |root: &RootHealth| ExaminedRoot {
+            path: self.masked_path(&root.root.path),
+            label: root.root.label.clone(),
+            exists: root.is_there,
+        };
+        let unread = |unread: &Unread| UnreadFile {
+            path: self.masked_path(&unread.path),
+            reason: self.masked(&unread.reason),
+        };
+        let copies = |copies: &Copies| SessionCopies {
+            session_uid: self.masked(&copies.session_uid),
+            paths: copies.paths.iter().map(|path| self.masked_path(path)).collect(),
+        };
+        let faults = health.faults.iter().map(|(reason, fault)| FaultCount {
+            reason: self.masked(reason),
+            count: fault.count,
+            path: self.masked_path(&fault.path),
+            line: fault.line,
+        });
+        let unknown = health.unknown.iter().map(|(unknown, count)| UnknownRecords {
+            version: unknown.version.as_deref().map(|version| self.masked(version)),
+            record: self.masked(&unknown.record),
+            count: *count,
+        });
+        ExaminedAgent {
+            agent: health.agent.as_str(),
+            roots: health.roots.iter().map(root).collect(),
+            sessions: health.sessions,
+            subagents: health.subagents,
+            bytes: health.bytes,
+            versions: health.versions.iter().map(|version| self.masked(version)).collect(),
+            unknown: unknown.collect(),
+            faults: faults.collect(),
+            unread: health.unread.iter().map(unread).collect(),
+            copies: health.copies.iter().map(copies).collect(),
+            cleanup: health.cleanup.as_ref().map(|cleanup| self.cleanup_record(cleanup)),
+        }
+    }
+
+    fn cleanup_record(&self, cleanup: &Cleanup) -> CleanupRecord {
+        let due = cleanup.due.iter().map(|due| DueLog {
+            path: self.masked_path(&due.path),
+            deleted_at: due.deleted_at,
+        });
+        CleanupRecord {
+            period_days: cleanup.period_days,
+            is_default: cleanup.is_default,
+            due: due.collect(),
+        }
     }
 }
 

@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use jiff::Timestamp;
 use memory::retention::{self, Reach, Remains};
 use memory::store::{CopyRow, Patience, Store};
-use serde_json::{Value, json};
 
+use crate::answers::keep::ForgetAnswer;
 use crate::context::Context;
 use crate::copies::Copies;
 use crate::error::{Blame, CommandError, Outcome};
@@ -88,7 +88,15 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &ForgetArgs) -> Result<O
         is_finished = forget(context, args, remains, &copies, Patience::Wait(&waiting))?;
     }
     match ui.format {
-        Format::Json => ui.json(&to_json(args, &chosen, &copies, is_finished))?,
+        Format::Json => ui.answer(&ForgetAnswer {
+            dry_run: args.dry_run,
+            with_digest: args.with_digest,
+            sessions: &chosen.remains,
+            sessions_kept: chosen.kept,
+            copies: &copies.rows(),
+            copies_deleted: args.copies && !args.dry_run,
+            is_finished,
+        })?,
         Format::Text => print_result(ui, args, &chosen, &copies),
     }
     if is_to_go && context.hub.is_some() && context.places.data_dir.server().is_none() {
@@ -331,29 +339,4 @@ fn print_result(ui: &mut Ui, args: &ForgetArgs, chosen: &ForgetSelection, copies
             "days of the diary go as a whole: `boswell prepare --date {day}` makes one anew, without them"
         ));
     }
-}
-
-fn to_json(args: &ForgetArgs, chosen: &ForgetSelection, copies: &Copies, is_finished: bool) -> Value {
-    let sessions = chosen.remains.iter().map(|one| {
-        json!({
-            "session_uid": one.session_uid,
-            "bytes": one.bytes,
-            "has_digest": one.has_digest,
-            "prompts": one.prompts,
-        })
-    });
-    let rows = copies.rows();
-    let copies = rows
-        .iter()
-        .map(|copy| json!({ "session_uid": copy.session_uid, "path": copy.path, "kind": copy.kind }));
-    json!({
-        "schema": "boswell.forget/1",
-        "dry_run": args.dry_run,
-        "with_digest": args.with_digest,
-        "sessions": sessions.collect::<Vec<_>>(),
-        "sessions_kept": chosen.kept,
-        "copies": copies.collect::<Vec<_>>(),
-        "copies_deleted": args.copies && !args.dry_run,
-        "is_finished": is_finished,
-    })
 }

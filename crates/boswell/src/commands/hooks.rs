@@ -9,13 +9,13 @@ mod wish;
 use std::path::{Path, PathBuf};
 
 use memory::spool;
-use serde_json::{Value, json as value};
 use similar::TextDiff;
 use transcript::Agent;
 
 use self::settings::{Before, Place, Scope, all_places, places};
 use self::wish::Wish;
 use crate::agent_arg::AgentName;
+use crate::answers::machine::{HooksChange, HooksChangeAnswer};
 use crate::context::{Context, Surroundings, own_program};
 use crate::error::{CommandError, Outcome};
 use crate::hook::baked::Baked;
@@ -264,15 +264,13 @@ fn program(context: &Context) -> Result<PathBuf, CommandError> {
     Ok(same.unwrap_or(running))
 }
 
-fn show(ui: &mut Ui, changes: &[Change], verb: &str, is_dry: bool) -> Result<(), CommandError> {
+fn show(ui: &mut Ui, changes: &[Change], verb: &'static str, is_dry: bool) -> Result<(), CommandError> {
     if ui.format == Format::Json {
-        let changes: Vec<Value> = changes.iter().map(|change| change.to_json()).collect();
-        return ui.json(&value!({
-            "schema": "boswell.hooks/1",
-            "command": verb,
-            "dry_run": is_dry,
-            "changes": changes,
-        }));
+        return ui.answer(&HooksChangeAnswer {
+            command: verb,
+            dry_run: is_dry,
+            changes: changes.iter().map(Change::record).collect(),
+        });
     }
     for change in changes {
         let path = change.place.path.display().to_string();
@@ -315,13 +313,13 @@ impl Change {
         diff.unified_diff().header(&old, &new).to_string()
     }
 
-    fn to_json(&self) -> Value {
-        value!({
-            "agent": self.place.agent.as_str(),
-            "scope": self.place.scope.as_str(),
-            "path": self.place.path,
-            "is_changed": self.from != self.to,
-            "diff": self.diff(),
-        })
+    fn record(&self) -> HooksChange<'_> {
+        HooksChange {
+            agent: self.place.agent.as_str(),
+            scope: self.place.scope.as_str(),
+            path: &self.place.path,
+            is_changed: self.from != self.to,
+            diff: self.diff(),
+        }
     }
 }

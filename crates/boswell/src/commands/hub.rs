@@ -5,8 +5,8 @@ use std::cell::RefCell;
 use indicatif::ProgressBar;
 use memory::hub::{self, Moved};
 use memory::store::{Index, Patience, Place, Server, ServerErrorKind, Store, StoreError};
-use serde_json::json;
 
+use crate::answers::hub::{HubInitAnswer, HubMoveAnswer, HubPlace, HubPushAnswer, HubStatusAnswer};
 use crate::config::without_credentials;
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
@@ -99,11 +99,10 @@ fn init(ui: &mut Ui, context: &Context, args: &InitArgs) -> Result<Outcome, Comm
     let store = Store::open(&place)?;
     let roles = store.make_roles()?;
     match ui.format {
-        Format::Json => ui.json(&json!({
-            "schema": "boswell.hub.init/1",
-            "path": place.to_string(),
-            "roles": roles,
-        }))?,
+        Format::Json => ui.answer(&HubInitAnswer {
+            path: place.to_string(),
+            roles: &roles,
+        })?,
         Format::Text => ui.status(format_args!("Ready: {place}, with the roles {}", roles.join(", "))),
     }
     Ok(Outcome::Done)
@@ -157,16 +156,11 @@ fn move_to(ui: &mut Ui, context: &Context, args: &MoveArgs) -> Result<Outcome, C
 
 fn show_moved(ui: &mut Ui, from: &Place, to: &Place, moved: Moved) -> Result<(), CommandError> {
     match ui.format {
-        Format::Json => ui.json(&json!({
-            "schema": "boswell.hub.move/1",
-            "from": from.to_string(),
-            "to": to.to_string(),
-            "sessions": moved.sessions,
-            "unchanged": moved.unchanged,
-            "rows": moved.rows,
-            "frames": moved.frames,
-            "bytes": moved.bytes,
-        }))?,
+        Format::Json => ui.answer(&HubMoveAnswer {
+            from: from.to_string(),
+            to: to.to_string(),
+            moved,
+        })?,
         Format::Text => {
             ui.status(format_args!(
                 "Moved: {}, {} were there already; {} and {} are the same in both",
@@ -198,18 +192,7 @@ fn push(ui: &mut Ui, context: &Context) -> Result<Outcome, CommandError> {
         pushed => Some(pushed?),
     };
     match (ui.format, &pushed) {
-        (Format::Json, pushed) => ui.json(&json!({
-            "schema": "boswell.hub.push/1",
-            "path": hub.to_string(),
-            "is_away": pushed.is_none(),
-            "sessions": pushed.as_ref().map(|pushed| pushed.sessions),
-            "unchanged": pushed.as_ref().map(|pushed| pushed.unchanged),
-            "left": pushed.as_ref().map(|pushed| pushed.left),
-            "beside": pushed.as_ref().map(|pushed| pushed.beside),
-            "taken_back": pushed.as_ref().map(|pushed| pushed.taken_back),
-            "forgotten": pushed.as_ref().map(|pushed| pushed.forgotten),
-            "apart": pushed.as_ref().map(|pushed| &pushed.apart),
-        }))?,
+        (Format::Json, pushed) => ui.answer(&HubPushAnswer::new(hub.to_string(), pushed.as_ref()))?,
         (Format::Text, Some(pushed)) => {
             ui.status(format_args!(
                 "Delivered: {} and {} on them, {} were there already, {} stay as they are there",
@@ -285,9 +268,10 @@ fn status(ui: &mut Ui, context: &Context) -> Result<Outcome, CommandError> {
         .map(|(role, place)| (*role, place, Held::of(place)))
         .collect();
     if ui.format == Format::Json {
-        let places: Vec<_> = rows.iter().map(status_json).collect();
-        let share = context.config.hub.share.as_str();
-        ui.json(&json!({"schema": "boswell.hub.status/1", "share": share, "places": places}))?;
+        ui.answer(&HubStatusAnswer {
+            share: context.config.hub.share.as_str(),
+            places: rows.iter().map(place_record).collect(),
+        })?;
         return Ok(Outcome::Done);
     }
     for (role, place, held) in &rows {
@@ -334,21 +318,22 @@ fn tell_next(ui: &mut Ui, rows: &[Asked<'_>]) {
     }
 }
 
-fn status_json((role, place, held): &Asked<'_>) -> serde_json::Value {
+fn place_record((role, place, held): &Asked<'_>) -> HubPlace {
     let error = held.as_ref().err();
     let held = held.as_ref().ok().and_then(Option::as_ref);
-    json!({
-        "role": role,
-        "path": place.to_string(),
-        "is_away": error.is_some_and(is_away),
-        "error": error.map(ToString::to_string),
-        "is_made": error.is_none().then_some(held.is_some()),
-        // Where nobody made one, there is nothing in it.
-        "sessions": if error.is_some() { None } else { Some(held.map_or(0, |held| held.sessions)) },
-        "with_raw_text": if error.is_some() { None } else { Some(held.map_or(0, |held| held.with_raw_text)) },
-        "raw_bytes": if error.is_some() { None } else { Some(held.map_or(0, |held| held.raw_bytes)) },
-        "searched_by": held.map(|held| index_word(held.index)),
-    })
+    // Nothing is in a memory that does not exist yet; what an error hides is not known.
+    let count = |of: fn(&Held) -> u64| error.is_none().then(|| held.map_or(0, of));
+    HubPlace {
+        role,
+        path: place.to_string(),
+        is_away: error.is_some_and(is_away),
+        error: error.map(ToString::to_string),
+        is_made: error.is_none().then_some(held.is_some()),
+        sessions: count(|held| held.sessions),
+        with_raw_text: count(|held| held.with_raw_text),
+        raw_bytes: count(|held| held.raw_bytes),
+        searched_by: held.map(|held| index_word(held.index)),
+    }
 }
 
 /// The shared memory that the settings name.

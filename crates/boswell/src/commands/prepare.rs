@@ -1,12 +1,12 @@
 //! `boswell prepare`: one day's sessions, gathered for a report.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use memory::diary::{Copies, DayWindow, EmptyDay, Prepared, PreparedWorkspace};
 use memory::session_text::{Eviction, SessionTexts};
 use memory::store::Store;
-use serde_json::{Value, json};
 
+use crate::answers::page::{PrepareAnswer, PreparedWindow};
 use crate::context::Context;
 use crate::day_workspace::{DayArgs, PlaceArgs, Site, gather, no_window};
 use crate::error::{CommandError, Outcome};
@@ -69,7 +69,7 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &PrepareArgs) -> Result<
     };
     let prepared = gather(context, &site, copies, store.as_ref(), args.force)?;
     match (ui.format, &prepared) {
-        (Format::Json, _) => ui.json(&to_json(&window, &reports_root, &prepared))?,
+        (Format::Json, _) => ui.answer(&answer(&window, &window.date.to_string(), &reports_root, &prepared))?,
         (Format::Text, Prepared::Existing(workspace)) => {
             ui.row(ui.path(&escape(&workspace.display().to_string())))?;
             ui.status("The workspace is there already");
@@ -152,26 +152,27 @@ fn show_evicted(ui: &mut Ui, context: &Context, store: &Store, made: &PreparedWo
     Ok(())
 }
 
-fn to_json(window: &DayWindow, reports_root: &Path, prepared: &Prepared) -> Value {
+fn answer<'a>(window: &'a DayWindow, date: &'a str, reports_root: &Path, prepared: &'a Prepared) -> PrepareAnswer<'a> {
     let (workspace, made) = match prepared {
         Prepared::Existing(workspace) => (Some(workspace), None),
         Prepared::Created(made) => (Some(&made.workspace), Some(made)),
         Prepared::Empty => (None, None),
     };
-    let date = window.date.to_string();
-    json!({
-        "schema": "boswell.prepare/1",
-        "date": date,
-        "timezone": window.zone_name,
-        "status": window.status.as_str(),
-        "window": { "start": window.start.to_string(), "end": window.end.to_string() },
-        "workspace": workspace,
-        "audit": reports_root.join("private").join(&date).join("audit.manifest.json"),
-        "is_new": made.is_some(),
-        "projects": made.map(|made| made.projects),
-        "sessions": made.map(|made| made.sessions),
-        "turns": made.map(|made| made.turns),
-        "subagents": made.map(|made| made.subagents),
-        "notes": made.map(|made| &made.notes),
-    })
+    PrepareAnswer {
+        date,
+        timezone: &window.zone_name,
+        status: window.status.as_str(),
+        window: PreparedWindow {
+            start: window.start,
+            end: window.end,
+        },
+        workspace: workspace.map(PathBuf::as_path),
+        audit: reports_root.join("private").join(date).join("audit.manifest.json"),
+        is_new: made.is_some(),
+        projects: made.map(|made| made.projects),
+        sessions: made.map(|made| made.sessions),
+        turns: made.map(|made| made.turns),
+        subagents: made.map(|made| made.subagents),
+        notes: made.map(|made| &made.notes),
+    }
 }

@@ -9,10 +9,10 @@ use memory::sources;
 use transcript::{Agent, Kind, SessionEvent};
 
 use crate::agent_arg::AgentName;
+use crate::answers::read::{Record, SummaryRecord};
 use crate::context::Context;
 use crate::error::{CommandError, Outcome, told_log_error};
 use crate::render::depth::Depth;
-use crate::render::json::{Record, SummaryRecord};
 use crate::render::text;
 use crate::turn_arg::TurnRange;
 use crate::ui::{Format, Ui};

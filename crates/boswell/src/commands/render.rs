@@ -17,10 +17,10 @@ use memory::prices::PriceTable;
 use memory::session_text::{SessionTexts, TextError};
 use memory::store::{Patience, Store};
 use render::{MarkdownOptions, PageOptions, Transcript};
-use serde_json::json;
 
 use self::film::FilmArgs;
 use self::gather::Gathered;
+use crate::answers::page::{RenderAnswer, RenderLeftOut, RenderedSession};
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
 use crate::filters::{FilterArgs, ToolMeans};
@@ -357,21 +357,22 @@ impl Made {
         let is_stream = self.path.as_os_str() == "-";
         let transcript: &Transcript = &gathered.transcript;
         match ui.format {
-            Format::Json if !is_stream => ui.json(&json!({
-                "schema": "boswell.render/1",
-                "session_uid": transcript.head.session.session_uid,
-                "text_from": gathered.origin.as_str(),
-                "to": args.to().name(),
-                "path": self.path,
-                "bytes": self.bytes,
-                "turns": transcript.turns.len(),
-                "events": transcript.events.len(),
-                "subagents": transcript.subagents.len(),
-                "secrets_masked": gathered.masked,
-                "left_out": self.left_out.as_ref().map(|left| json!({
-                    "turns": left.turns, "steps": left.steps, "tokens": left.tokens,
-                })),
-                "film": self.film.as_ref().map(film::of_json),
+            Format::Json if !is_stream => ui.answer(&RenderAnswer::Session(RenderedSession {
+                session_uid: transcript.head.session.session_uid.as_str(),
+                text_from: gathered.origin.as_str(),
+                to: args.to().name(),
+                path: &self.path,
+                bytes: self.bytes,
+                turns: transcript.turns.len(),
+                events: transcript.events.len(),
+                subagents: transcript.subagents.len(),
+                secrets_masked: gathered.masked,
+                left_out: self.left_out.as_ref().map(|left| RenderLeftOut {
+                    turns: &left.turns,
+                    steps: left.steps,
+                    tokens: left.tokens,
+                }),
+                film: self.film.as_ref().map(film::record),
             }))?,
             Format::Json => {}
             Format::Text => {

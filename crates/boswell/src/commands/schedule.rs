@@ -5,10 +5,11 @@ mod machine;
 
 use std::path::PathBuf;
 
-use serde_json::{Value, json};
-
 use self::entry::Entry;
 use self::machine::{Found, Scheduler};
+use crate::answers::machine::{
+    ScheduleEntry, ScheduleFile, ScheduleInstallAnswer, ScheduleStatusAnswer, ScheduleUninstallAnswer,
+};
 use crate::config::{Cadence, write_key};
 use crate::context::{Context, create_private_dir};
 use crate::error::{CommandError, Outcome};
@@ -135,13 +136,7 @@ fn install(ui: &mut Ui, context: &Context, args: &InstallArgs) -> Result<Outcome
             .with_hint("`--with` names another scheduler; `--dry-run` shows what would be written")
     })?;
     match ui.format {
-        Format::Json => ui.json(&to_json(
-            "boswell.schedule.install/1",
-            scheduler,
-            Found::AsItShould,
-            cadence,
-            &plan,
-        ))?,
+        Format::Json => ui.answer(&install_answer(scheduler, Found::AsItShould, cadence, &plan))?,
         Format::Text => {
             ui.status(format_args!("Scheduled by {}: sweeps {cadence}", scheduler.as_str()));
             for (path, _) in &plan.files {
@@ -157,13 +152,7 @@ fn install(ui: &mut Ui, context: &Context, args: &InstallArgs) -> Result<Outcome
 
 fn show_plan(ui: &mut Ui, scheduler: Scheduler, plan: &Plan, cadence: &str) -> Result<Outcome, CommandError> {
     match ui.format {
-        Format::Json => ui.json(&to_json(
-            "boswell.schedule.install/1",
-            scheduler,
-            Found::Nothing,
-            cadence,
-            plan,
-        ))?,
+        Format::Json => ui.answer(&install_answer(scheduler, Found::Nothing, cadence, plan))?,
         Format::Text if plan.files.is_empty() => ui.row_whole(escape(&plan.entry.cron_line()))?,
         Format::Text => {
             for (path, text) in &plan.files {
@@ -178,7 +167,7 @@ fn show_plan(ui: &mut Ui, scheduler: Scheduler, plan: &Plan, cadence: &str) -> R
 }
 
 fn uninstall(ui: &mut Ui, context: &Context, args: &UninstallArgs) -> Result<Outcome, CommandError> {
-    let mut taken: Vec<&str> = Vec::new();
+    let mut taken: Vec<&'static str> = Vec::new();
     for scheduler in Scheduler::ALL {
         let plan = Plan::of(context, scheduler);
         let is_meant = args.with.is_none_or(|with| with == scheduler);
@@ -191,7 +180,7 @@ fn uninstall(ui: &mut Ui, context: &Context, args: &UninstallArgs) -> Result<Out
         taken.push(scheduler.as_str());
     }
     match ui.format {
-        Format::Json => ui.json(&json!({"schema": "boswell.schedule.uninstall/1", "schedulers": taken}))?,
+        Format::Json => ui.answer(&ScheduleUninstallAnswer { schedulers: taken })?,
         Format::Text if taken.is_empty() => ui.status("Nothing was scheduled"),
         Format::Text => ui.status(format_args!("No longer scheduled by {}", taken.join(", "))),
     }
@@ -210,18 +199,17 @@ fn status(ui: &mut Ui, context: &Context) -> Result<Outcome, CommandError> {
         .collect();
     let last = scheduled_runs::last_run(&context.places.data_dir);
     if ui.format == Format::Json {
-        let entries: Vec<Value> = found
-            .iter()
-            .map(|(scheduler, found, _)| json!({"scheduler": scheduler.as_str(), "is_current": *found == Found::AsItShould}))
-            .collect();
-        ui.json(&json!({
-            "schema": "boswell.schedule.status/1",
-            "cadence": cadence,
-            "entries": entries,
-            "last_sweep": last,
-            "log": job_log::path(&context.places.data_dir),
-            "is_due": scheduled_runs::is_due(context.config.retention.cadence, last, context.now),
-        }))?;
+        let entry = |(scheduler, found, _): &(Scheduler, Found, Plan)| ScheduleEntry {
+            scheduler: scheduler.as_str(),
+            is_current: *found == Found::AsItShould,
+        };
+        ui.answer(&ScheduleStatusAnswer {
+            cadence,
+            entries: found.iter().map(entry).collect(),
+            last_sweep: last,
+            log: job_log::path(&context.places.data_dir),
+            is_due: scheduled_runs::is_due(context.config.retention.cadence, last, context.now),
+        })?;
         return Ok(Outcome::Done);
     }
     for (scheduler, found, _) in &found {
@@ -245,18 +233,21 @@ fn status(ui: &mut Ui, context: &Context) -> Result<Outcome, CommandError> {
     Ok(Outcome::Done)
 }
 
-fn to_json(schema: &str, scheduler: Scheduler, found: Found, cadence: &str, plan: &Plan) -> Value {
-    let files: Vec<Value> = plan
-        .files
-        .iter()
-        .map(|(path, text)| json!({"path": path.to_string_lossy(), "text": text}))
-        .collect();
-    json!({
-        "schema": schema,
-        "scheduler": scheduler.as_str(),
-        "is_installed": found == Found::AsItShould,
-        "cadence": cadence,
-        "files": files,
-        "crontab_line": plan.files.is_empty().then(|| plan.entry.cron_line()),
-    })
+fn install_answer<'a>(
+    scheduler: Scheduler,
+    found: Found,
+    cadence: &'a str,
+    plan: &'a Plan,
+) -> ScheduleInstallAnswer<'a> {
+    let file = |(path, text): &'a (PathBuf, String)| ScheduleFile {
+        path: path.to_string_lossy().into_owned(),
+        text,
+    };
+    ScheduleInstallAnswer {
+        scheduler: scheduler.as_str(),
+        is_installed: found == Found::AsItShould,
+        cadence,
+        files: plan.files.iter().map(file).collect(),
+        crontab_line: plan.files.is_empty().then(|| plan.entry.cron_line()),
+    }
 }

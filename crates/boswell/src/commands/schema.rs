@@ -1,20 +1,26 @@
 //! `boswell schema`: the JSON Schema of what a verb prints with `--json`.
 
+use crate::answers::error::ErrorAnswer;
+use crate::answers::schema::line_schema;
 use crate::answers::start::SchemaAnswer;
 use crate::answers::table::SCHEMAS;
 use crate::error::{CommandError, Outcome};
 use crate::ui::{Format, Ui};
 
+/// Names the schema that all verbs share.
+const ERROR: &str = "error";
 /// Below this likeness a suggestion would mislead.
 const LIKENESS_MIN: f64 = 0.8;
 
 /// Print the JSON Schema of a verb's `--json` output
 ///
-/// The schema (draft 2020-12) is derived from the struct that is printed. Without a verb, the verbs that have a schema are listed.
+/// The schema (draft 2020-12) is derived from the struct that is printed; that of JSON Lines describes one line. Without a verb, the verbs
+/// that have a schema are listed. `boswell schema error` prints the schema of errors, which are the same for all verbs.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   boswell schema
   boswell schema sessions
+  boswell schema hub status
   boswell schema usage > usage.schema.json")]
 pub(crate) struct SchemaArgs {
     /// The verb, with its subcommand if it has one
@@ -28,11 +34,12 @@ pub(crate) fn run(ui: &mut Ui, args: &SchemaArgs) -> Result<Outcome, CommandErro
         list(ui)?;
         return Ok(Outcome::Done);
     }
-    let (_, schema) = SCHEMAS
-        .iter()
-        .find(|(verb, _)| *verb == name)
-        .ok_or_else(|| unknown(&name))?;
-    let schema = schema();
+    let known = SCHEMAS.iter().find(|(verb, _)| *verb == name);
+    let schema = match known {
+        Some((_, schema)) => schema(),
+        None if name == ERROR => line_schema::<ErrorAnswer<'static>>(),
+        None => return Err(unknown(&name)),
+    };
     match ui.format {
         // The schema itself is the data, so that it can be given to a validator as it is.
         Format::Json => ui.row_whole(schema)?,

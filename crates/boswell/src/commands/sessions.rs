@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use jiff::{SignedDuration, Timestamp};
 use memory::find::Behind;
+use memory::outcome::outcome_name;
 use memory::store::{Counted, Listed, Status};
 
 use crate::answers::ask::SessionsAnswer;
@@ -106,7 +107,7 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &SessionsArgs) -> Result
         Format::Json => {
             let mut outcomes = Vec::new();
             for (session, _) in &shown {
-                outcomes.push(current_outcome(&store, context, &session.session_uid)?);
+                outcomes.push(outcome_name(current_outcome(&store, context, &session.session_uid)?));
             }
             ui.answer(&to_answer(&shown, &outcomes, &left_out))?;
         }

@@ -6,17 +6,17 @@ mod follow;
 
 use jiff::tz::TimeZone;
 use memory::commits::{CommitOccurrence, is_sha};
-use memory::digest;
+use memory::digest::{self, Digest};
 use memory::session_text::{SessionText, SessionTexts, TextLocation, TextOrigin};
 use memory::store::{Status, Store};
-use serde_json::{Value, json};
 use transcript::{PartKind, SessionEvent};
 
 use self::blocks::{Block, BlockTexts, LeftOut};
+use crate::answers::session::{DigestRecord, SHOW_SCHEMA, SessionName, ShowAnswer, ShownPart, ShownSession};
 use crate::answers::shared::EvictionRecord;
 use crate::context::Context;
 use crate::digest_page::page_lines;
-use crate::digests::to_json;
+use crate::digests;
 use crate::error::{CommandError, Outcome, OutputError};
 use crate::filters::{FilterArgs, ToolMeans};
 use crate::portrait::Portrait;
@@ -234,12 +234,14 @@ fn show_part(ui: &mut Ui, text: &SessionText<'_>, named: &Named, part: &str) -> 
     text.cat(part, &mut bytes)?.map_err(OutputError::from)?;
     let text = String::from_utf8_lossy(&bytes);
     match ui.format {
-        Format::Json => ui.json(&json!({
-            "schema": "boswell.show/1",
-            "session": { "session_uid": named.session_uid },
-            "part": part,
-            "text_from": origin.as_str(),
-            "text": text,
+        Format::Json => ui.json(&ShowAnswer::Part(ShownPart {
+            schema: SHOW_SCHEMA,
+            session: SessionName {
+                session_uid: &named.session_uid,
+            },
+            part,
+            text_from: origin.as_str(),
+            text: &text,
         }))?,
         Format::Text => text.lines().try_for_each(|line| ui.row_whole(escape_lines(line)))?,
     }
@@ -257,7 +259,7 @@ struct Shown<'a> {
     max_tokens: Option<usize>,
     zone: &'a TimeZone,
     made: Option<&'a CommitOccurrence>,
-    outcome: &'static str,
+    outcome: transcript::Outcome,
 }
 
 impl Shown<'_> {
@@ -310,50 +312,54 @@ impl Shown<'_> {
         blocks.map(|block| blocks::lines(ui, texts, block, self.zone)).collect()
     }
 
-    /// Returns the stored digest of a session whose text is gone, else null.
-    fn digest_json(&self) -> Result<Value, CommandError> {
-        let digest = match self.portrait.location {
+    /// Returns the stored digest of a session whose text is gone.
+    fn stored_digest(&self) -> Result<Option<Digest>, CommandError> {
+        Ok(match self.portrait.location {
             TextLocation::Evicted(..) => {
                 digest::current_digest(self.store, self.portrait.session.session_uid.as_str())?
             }
             _ => None,
-        };
-        let Some(digest) = digest else { return Ok(Value::Null) };
+        })
+    }
+
+    fn digest_record<'d>(&'d self, digest: &'d Digest) -> Result<DigestRecord<'d>, CommandError> {
         let decisions = self.store.reads().decisions_of(digest.session_uid.as_str())?;
-        Ok(to_json(self.context, &decisions, &digest))
+        Ok(digests::record(self.context, &decisions, digest))
     }
 
     fn print_json(&self, ui: &mut Ui) -> Result<(), CommandError> {
-        let mut session = self.portrait.to_json();
-        session["outcome"] = self.outcome.into();
-        let mut answer = json!({
-            "schema": "boswell.show/1",
-            "session": session,
-            "text_from": self.portrait.location.origin().as_str(),
-            "eviction": EvictionRecord::new(&self.portrait.location),
-            "digest": self.digest_json()?,
-            "turns": [],
-            "events": [],
-            "subagents": self.portrait.subagents_json(),
-            "prompts": self.portrait.prompts_json(),
-            "commit": self.made.map(commit::to_json),
-            "left_out": Value::Null,
-        });
+        let portrait = self.portrait;
+        let digest = self.stored_digest()?;
+        let digest = digest.as_ref().map(|digest| self.digest_record(digest)).transpose()?;
+        let mut answer = ShownSession {
+            schema: SHOW_SCHEMA,
+            session: portrait.record(self.outcome),
+            text_from: portrait.location.origin().as_str(),
+            eviction: EvictionRecord::new(&portrait.location),
+            digest,
+            turns: Vec::new(),
+            events: Vec::new(),
+            subagents: portrait.subagent_records(),
+            prompts: portrait.prompt_records(),
+            commit: self.made,
+            left_out: None,
+        };
+        let events = blocks::with_summaries(portrait, self.blocks);
         let mut records = Vec::new();
-        let mut texts = BlockTexts::read(self.text, self.portrait, self.blocks, self.depth)?;
-        for block in self.blocks {
-            records.push(blocks::json(&mut texts, block)?);
+        let mut texts = BlockTexts::read(self.text, portrait, self.blocks, self.depth)?;
+        for (block, events) in self.blocks.iter().zip(&events) {
+            records.push(blocks::record(&mut texts, block, events)?);
         }
         if let Some(max_tokens) = self.max_tokens.filter(|_| self.depth != Depth::Full) {
             blocks::drop_texts_unless_fitting(&mut records, max_tokens);
         }
         // Prompts of turns are told even where nothing else is left of them.
         if self.blocks.is_empty() {
-            let turns = self.portrait.turns.iter();
-            answer["turns"] = turns.map(|turn| blocks::turn_json(self.portrait, turn)).collect();
+            let turns = portrait.turns.iter();
+            answer.turns = turns.map(|turn| blocks::turn_record(portrait, turn)).collect();
         }
         let left_out = match self.max_tokens {
-            Some(max_tokens) => blocks::fit_json(self.blocks, max_tokens, &answer, &mut records),
+            Some(max_tokens) => blocks::fit_records(self.blocks, max_tokens, &answer, &mut records),
             None => LeftOut::default(),
         };
         let (mut turns, mut events) = (Vec::new(), Vec::new());
@@ -362,11 +368,9 @@ impl Shown<'_> {
             events.extend(record.events);
         }
         if !turns.is_empty() || !events.is_empty() {
-            (answer["turns"], answer["events"]) = (turns.into(), events.into());
+            (answer.turns, answer.events) = (turns, events);
         }
-        if self.max_tokens.is_some() {
-            answer["left_out"] = left_out.to_json();
-        }
-        ui.json(&answer)
+        answer.left_out = self.max_tokens.map(|_| left_out.record());
+        ui.json(&ShowAnswer::Session(Box::new(answer)))
     }
 }

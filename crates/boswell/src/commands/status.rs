@@ -6,11 +6,12 @@ use jiff::Timestamp;
 use memory::overview::{self, AgentShare, Overview};
 use memory::retention::{self, Next, Reason};
 use memory::sweep::SweepReport;
-use serde_json::{Value, json};
 use transcript::Agent;
 
-use self::soon::Soon;
-use crate::alerts::{self, Alert};
+use crate::alerts;
+use crate::answers::health::{
+    Alert, ClaudeDeletes, NextEviction, RetentionLimits, StatusAnswer, StoreRecord, StoredAgent, WaitingCounts,
+};
 use crate::answers::shared::OperationRecord;
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
@@ -38,7 +39,7 @@ struct Told {
     alerts: Vec<Alert>,
     overview: Option<Overview>,
     next: Option<Next>,
-    soon: Option<Soon>,
+    soon: Option<ClaudeDeletes>,
     waiting: SweepReport,
 }
 
@@ -73,7 +74,7 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, _: &StatusArgs) -> Result<Outc
     };
     let warnings = warnings(context, &told);
     match ui.format {
-        Format::Json => ui.json(&to_json(context, &told, &warnings))?,
+        Format::Json => ui.answer(&answer(context, &told, &warnings))?,
         Format::Text => {
             show(ui, context, &told)?;
             warnings.iter().for_each(|warning| ui.warning(warning));
@@ -103,7 +104,7 @@ fn show(ui: &mut Ui, context: &Context, told: &Told) -> Result<(), CommandError>
         }
     }
     show_waiting(ui, &told.waiting)?;
-    told.soon.iter().try_for_each(|soon| soon.show(ui, context))
+    told.soon.iter().try_for_each(|soon| soon::show(ui, context, soon))
 }
 
 fn show_memory(ui: &mut Ui, context: &Context, overview: &Overview) -> Result<(), CommandError> {
@@ -278,58 +279,53 @@ fn warnings(context: &Context, told: &Told) -> Vec<String> {
     warnings
 }
 
-fn to_json(context: &Context, told: &Told, warnings: &[String]) -> Value {
+fn answer<'a>(context: &Context, told: &'a Told, warnings: &'a [String]) -> StatusAnswer<'a> {
     let retention = &context.config.retention;
-    let store = told.overview.as_ref().map(|overview| {
-        let agents = overview.agents.iter().map(|(flavor, share)| {
-            json!({
-                "agent": flavor,
-                "sessions": share.sessions,
-                "subagents": share.subagents,
-                "prompts_only": share.prompts_only,
-                "evicted": share.evicted,
-                "tier1_bytes": share.raw_bytes,
-            })
-        });
-        json!({
-            "packs_bytes": overview.packs_bytes,
-            "database_bytes": overview.database_bytes,
-            "tier1_bytes": overview.raw_bytes,
-            "tier2_bytes": overview.distilled_bytes,
-            "agents": agents.collect::<Vec<_>>(),
-            "oldest": time(overview.oldest),
-            "newest": time(overview.newest),
-            "last_sweep": overview.last_sweep.as_ref().map(OperationRecord::from),
-        })
-    });
-    let next = told.next.as_ref().map(|next| {
-        json!({
-            "session_uid": next.session_uid,
-            "bytes": next.bytes,
-            "reason": next.reason.as_str(),
-            "at": time(Some(next.at_micros)),
-        })
-    });
-    json!({
-        "schema": "boswell.status/1",
-        "path": context.places.data_dir.to_string(),
-        "store": store,
-        "next": next,
-        "claude_deletes": told.soon.as_ref().map(Soon::to_json),
-        "waiting": {
-            "files_seen": told.waiting.files_seen,
-            "files_read": told.waiting.files_read,
-            "bytes_read": told.waiting.bytes_read,
-            "unread": told.waiting.unread.len(),
+    StatusAnswer {
+        path: context.places.data_dir.to_string(),
+        store: told.overview.as_ref().map(store_record),
+        next: told.next.as_ref().map(|next| NextEviction {
+            session_uid: &next.session_uid,
+            bytes: next.bytes,
+            reason: next.reason.as_str(),
+            at: time(Some(next.at_micros)),
+        }),
+        claude_deletes: told.soon.as_ref(),
+        waiting: WaitingCounts {
+            files_seen: told.waiting.files_seen,
+            files_read: told.waiting.files_read,
+            bytes_read: told.waiting.bytes_read,
+            unread: told.waiting.unread.len(),
         },
-        "retention": {
-            "raw_soft_cap_bytes": retention.raw_soft_cap_bytes,
-            "raw_hard_cap_bytes": retention.raw_hard_cap_bytes,
-            "raw_max_age_days": retention.raw_max_age_days,
-            "distilled_cap_bytes": retention.distilled_cap_bytes,
+        retention: RetentionLimits {
+            raw_soft_cap_bytes: retention.raw_soft_cap_bytes,
+            raw_hard_cap_bytes: retention.raw_hard_cap_bytes,
+            raw_max_age_days: retention.raw_max_age_days,
+            distilled_cap_bytes: retention.distilled_cap_bytes,
         },
-        "alerts": told.alerts,
-        "log": job_log::path(&context.places.data_dir),
-        "warnings": warnings,
-    })
+        alerts: &told.alerts,
+        log: job_log::path(&context.places.data_dir),
+        warnings,
+    }
+}
+
+fn store_record(overview: &Overview) -> StoreRecord<'_> {
+    let agents = overview.agents.iter().map(|(flavor, share)| StoredAgent {
+        agent: flavor,
+        sessions: share.sessions,
+        subagents: share.subagents,
+        prompts_only: share.prompts_only,
+        evicted: share.evicted,
+        tier1_bytes: share.raw_bytes,
+    });
+    StoreRecord {
+        packs_bytes: overview.packs_bytes,
+        database_bytes: overview.database_bytes,
+        tier1_bytes: overview.raw_bytes,
+        tier2_bytes: overview.distilled_bytes,
+        agents: agents.collect(),
+        oldest: time(overview.oldest),
+        newest: time(overview.newest),
+        last_sweep: overview.last_sweep.as_ref().map(OperationRecord::from),
+    }
 }

@@ -6,12 +6,11 @@ use std::path::{Path, PathBuf};
 
 use memory::store::{Listed, Store};
 use memory::why::{
-    self, EvictedEdits, FileAnswer, FileCommit, FileEdit, FileQuery, FileTouch, LikelySource, LineOrigin, LineVerdict,
-    RecordedPath, WhyError,
+    self, EvictedEdits, FileAnswer, FileEdit, FileQuery, FileTouch, LineOrigin, LineVerdict, RecordedPath, WhyError,
 };
-use serde_json::{Value, json};
 use transcript::{Hunk, Side};
 
+use crate::answers::why::{WhyAnswer, WhyEdit, WhyEvicted, WhyLine, WhyTouch};
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
 use crate::filters::{FilterArgs, ToolMeans};
@@ -111,7 +110,7 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &WhyArgs) -> Result<Outc
         zone: &zone,
     };
     match ui.format {
-        Format::Json => ui.json(&shown.to_json())?,
+        Format::Json => ui.answer(&shown.answer())?,
         Format::Text => {
             if !args.no_pager {
                 ui.page()?;
@@ -166,17 +165,11 @@ fn list_candidates(
 ) -> Result<Outcome, CommandError> {
     let count = plural(several.len() as u64, "recorded path");
     match ui.format {
-        Format::Json => ui.json(&json!({
-            "schema": "boswell.why/1",
-            "path": place.to_string_lossy(),
-            "names": [],
-            "line": Value::Null,
-            "touches": [],
-            "evicted": [],
-            "likely": Value::Null,
-            "candidates": several.iter().map(candidate_json).collect::<Vec<_>>(),
-            "left_out": 0,
-        }))?,
+        Format::Json => ui.answer(&WhyAnswer {
+            path: place.to_string_lossy().into_owned(),
+            candidates: several,
+            ..WhyAnswer::default()
+        })?,
         Format::Text => {
             for one in several {
                 let age = one.last_at.map(|at| measure::age(context.now, at)).unwrap_or_default();
@@ -194,16 +187,6 @@ fn list_candidates(
         }
     }
     Ok(Outcome::Done)
-}
-
-fn candidate_json(one: &RecordedPath) -> Value {
-    json!({
-        "path": one.path,
-        "repo": one.repo,
-        "edits": one.edits,
-        "sessions": one.sessions,
-        "last_at": one.last_at,
-    })
 }
 
 /// A path and perhaps a line, as compilers write them. A file whose own name ends so is meant first.
@@ -261,79 +244,67 @@ fn show_command(session: &str, touch: &FileTouch) -> String {
 }
 
 impl Shown<'_> {
-    fn to_json(&self) -> Value {
+    fn answer(&self) -> WhyAnswer<'_> {
         let answer = self.answer;
-        let names: Vec<_> = answer.names.iter().map(|name| name.to_string_lossy()).collect();
-        json!({
-            "schema": "boswell.why/1",
-            "path": self.place.to_string_lossy(),
-            "names": names,
-            "line": answer.line.as_ref().map(line_json),
-            "touches": answer.touches.iter().map(touch_json).collect::<Vec<_>>(),
-            "evicted": answer.evicted.iter().map(evicted_json).collect::<Vec<_>>(),
-            "likely": answer.likely.as_ref().map(likely_json),
-            "candidates": [],
-            "left_out": self.left_out,
-        })
+        let names = answer.names.iter().map(|name| name.to_string_lossy().into_owned());
+        WhyAnswer {
+            path: self.place.to_string_lossy().into_owned(),
+            names: names.collect(),
+            line: answer.line.as_ref().map(line_record),
+            touches: answer.touches.iter().map(touch_record).collect(),
+            evicted: answer.evicted.iter().map(evicted_record).collect(),
+            likely: answer.likely.as_ref(),
+            candidates: &[],
+            left_out: self.left_out,
+        }
     }
 }
 
-fn likely_json(likely: &LikelySource) -> Value {
-    json!({
-        "path": likely.path,
-        "shared_lines": likely.shared_lines,
-        "written_lines": likely.written_lines,
-    })
+fn line_record(line: &LineOrigin) -> WhyLine<'_> {
+    WhyLine {
+        number: line.number,
+        text: &line.text,
+        verdict: line.verdict,
+        evidence: evidence(line),
+        commit: line.commit.as_ref(),
+    }
 }
 
-fn line_json(line: &LineOrigin) -> Value {
-    json!({
-        "number": line.number,
-        "text": line.text,
-        "verdict": line.verdict.as_str(),
-        "evidence": evidence(line),
-        "commit": line.commit.as_ref().map(commit_json),
-    })
+fn touch_record(touch: &FileTouch) -> WhyTouch<'_> {
+    WhyTouch {
+        session_uid: &touch.session.session_uid,
+        flavor: touch.session.flavor(),
+        is_subagent: touch.session.is_subagent,
+        turn: touch.turn,
+        prompt: touch.prompt.as_deref(),
+        at: touch.at,
+        how: if touch.is_command { "command" } else { "edit" },
+        edits: touch.edits.iter().map(edit_record).collect(),
+        open: show_command(&touch.session.session_uid, touch),
+    }
 }
 
-fn commit_json(commit: &FileCommit) -> Value {
-    json!({ "sha": commit.sha, "at": commit.at, "subject": commit.subject })
-}
-
-fn touch_json(touch: &FileTouch) -> Value {
-    json!({
-        "session_uid": touch.session.session_uid,
-        "flavor": touch.session.flavor(),
-        "is_subagent": touch.session.is_subagent,
-        "turn": touch.turn,
-        "prompt": touch.prompt,
-        "at": touch.at,
-        "how": if touch.is_command { "command" } else { "edit" },
-        "edits": touch.edits.iter().map(edit_json).collect::<Vec<_>>(),
-        "open": show_command(&touch.session.session_uid, touch),
-    })
-}
-
-fn edit_json(edit: &FileEdit) -> Value {
+fn edit_record(edit: &FileEdit) -> WhyEdit<'_> {
     let diff: Vec<String> = edit.diff.iter().flat_map(hunk_lines).collect();
-    json!({
-        "at": edit.at,
-        "tool": edit.tool,
-        "seq": edit.seq,
-        "line": edit.line,
-        "summary": edit.summary,
-        "diff": (!diff.is_empty()).then(|| diff.join("\n") + "\n"),
-    })
+    WhyEdit {
+        at: edit.at,
+        tool: &edit.tool,
+        seq: edit.seq,
+        line: edit.line,
+        summary: &edit.summary,
+        diff: (!diff.is_empty()).then(|| diff.join("\n") + "\n"),
+    }
 }
 
-fn evicted_json(evicted: &EvictedEdits) -> Value {
-    json!({
-        "session_uid": evicted.session.session_uid,
-        "flavor": evicted.session.flavor(),
-        "edits": evicted.edits,
-        "prompt": evicted.prompt,
-        "at": evicted.session.last_micros.and_then(|at| jiff::Timestamp::from_microsecond(at).ok()),
-    })
+fn evicted_record(evicted: &EvictedEdits) -> WhyEvicted<'_> {
+    let last_micros = evicted.session.last_micros;
+    WhyEvicted {
+        session_uid: &evicted.session.session_uid,
+        flavor: evicted.session.flavor(),
+        edits: evicted.edits,
+        prompt: evicted.prompt.as_deref(),
+        at: last_micros.and_then(|at| jiff::Timestamp::from_microsecond(at).ok()),
+    }
 }
 
 /// A hunk as rows with their signs, behind a line that says where it stood.

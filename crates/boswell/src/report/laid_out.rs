@@ -5,7 +5,8 @@ use memory::store::Store;
 
 use super::cited::{CitationStyle, ShortCitations};
 use super::markdown;
-use super::range::{self, Range};
+use super::range;
+use crate::answers::page::ReportRange;
 use crate::error::CommandError;
 use crate::render::text::PROSE_COLUMNS_MAX;
 use crate::ui::Ui;
@@ -19,7 +20,7 @@ pub(super) fn print(ui: &mut Ui, days: &[DayReport], store: Option<&Store>) -> R
         .collect::<Result<_, _>>()?;
     let text = match (days, cited.as_slice()) {
         ([day], [cited]) => markdown::day(day, CitationStyle::Short(cited)),
-        (days, cited) => range::markdown(&Range::new(days), |at| match cited.get(at) {
+        (days, cited) => range::markdown(&ReportRange::new(days), |at| match cited.get(at) {
             Some(cited) => CitationStyle::Short(cited),
             None => CitationStyle::Workspace,
         }),

@@ -5,9 +5,10 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use memory::report::DayReport;
-use serde_json::json;
 
 use super::files::Kept;
+use crate::answers;
+use crate::answers::page::PublishedReport;
 use crate::error::CommandError;
 use crate::ui::Ui;
 
@@ -63,15 +64,16 @@ pub(super) fn run(ui: &mut Ui, words: &[String], days: &[DayReport], kept: &Kept
         )
         .with_hint(format_args!("the report stays: {}", kept.html.display()))
     };
-    let told = json!({
-        "schema": "boswell.publish/1",
-        "since": days.first().map(|day| &day.date),
-        "until": days.last().map(|day| &day.date),
-        "timezone": days.first().map(|day| &day.timezone),
-        "markdown": kept.markdown,
-        "html": kept.html,
-        "json": kept.json,
-    });
+    let report = PublishedReport {
+        since: days.first().map(|day| day.date.as_str()),
+        until: days.last().map(|day| day.date.as_str()),
+        timezone: days.first().map(|day| day.timezone.as_str()),
+        markdown: &kept.markdown,
+        html: &kept.html,
+        json: &kept.json,
+    };
+    let report = answers::to_value(&report)
+        .map_err(|error| CommandError::internal(format_args!("cannot write JSON: {error}")))?;
     ui.flush()?;
     let mut child = Command::new(program)
         .args(arguments)
@@ -81,7 +83,7 @@ pub(super) fn run(ui: &mut Ui, words: &[String], days: &[DayReport], kept: &Kept
         .map_err(|error| failed(error.to_string()))?;
     if let Some(mut input) = child.stdin.take() {
         // Whoever does not read it has the paths.
-        _ = writeln!(input, "{told}");
+        _ = writeln!(input, "{report}");
     }
     let status = child.wait().map_err(|error| failed(error.to_string()))?;
     match status.success() {

@@ -5,29 +5,18 @@ use std::path::Path;
 
 use memory::diary::WORK_DIRECTORY;
 use memory::report::{DayReport, REPORT_SCHEMA, Statement, Totals};
-use serde::Serialize;
 
 use super::cited::CitationStyle;
 use super::escape::{escape, words};
 use super::files::{self, Kept};
 use super::{markdown, page, shown};
+use crate::answers::page::ReportRange;
 use crate::error::CommandError;
 
 /// So much of what a day leaves open is told.
 const OPEN_MAX: usize = 6;
 
-/// Several days.
-#[derive(Debug, Serialize)]
-pub(super) struct Range<'d> {
-    schema: &'static str,
-    since: &'d str,
-    until: &'d str,
-    timezone: &'d str,
-    totals: Totals,
-    days: Vec<&'d DayReport>,
-}
-
-impl<'d> Range<'d> {
+impl<'d> ReportRange<'d> {
     pub(super) fn new(days: impl IntoIterator<Item = &'d DayReport>) -> Self {
         let days: Vec<&DayReport> = days.into_iter().collect();
         let mut totals = Totals::default();
@@ -87,7 +76,7 @@ fn open(day: &DayReport) -> Vec<Statement> {
 }
 
 /// Keeps the report of several days beside those of single ones.
-pub(super) fn keep(reports_root: &Path, range: &Range<'_>) -> Result<Kept, CommandError> {
+pub(super) fn keep(reports_root: &Path, range: &ReportRange<'_>) -> Result<Kept, CommandError> {
     let name = reports_root
         .join("ranges")
         .join(format!("{}_{}", range.since, range.until));
@@ -100,7 +89,7 @@ pub(super) fn keep(reports_root: &Path, range: &Range<'_>) -> Result<Kept, Comma
 }
 
 /// Returns several days as Markdown, each with its style of citations.
-pub(super) fn markdown<'c>(range: &Range<'_>, style: impl Fn(usize) -> CitationStyle<'c>) -> String {
+pub(super) fn markdown<'c>(range: &ReportRange<'_>, style: impl Fn(usize) -> CitationStyle<'c>) -> String {
     let mut text = format!("# {}\n\n{}\n", range.title(), shown::numbers(&range.totals, true));
     for (at, day) in range.days.iter().enumerate() {
         _ = writeln!(text, "\n## {}\n", shown::long_date(&day.date));
@@ -115,7 +104,7 @@ pub(super) fn markdown<'c>(range: &Range<'_>, style: impl Fn(usize) -> CitationS
 }
 
 /// Several days as a page.
-pub(super) fn page(range: &Range<'_>) -> String {
+pub(super) fn page(range: &ReportRange<'_>) -> String {
     let title = range.title();
     let mut body = format!("<h1>{}</h1>{}", escape(&title), page::cards(&range.totals));
     for day in &range.days {

@@ -100,7 +100,7 @@ fn init_never_replaces_a_file_unless_forced() {
     ");
     assert_eq!(fs::read_to_string(sandbox.user_config()).unwrap(), "# mine\n");
     assert_snapshot!(sandbox.run("config init --force --json"), @r#"
-    {"schema":"boswell.config.init/1","path":"[HOME]/.config/boswell/config.toml"}
+    {"path":"[HOME]/.config/boswell/config.toml","schema":"boswell.config.init/1"}
     --- stderr ---
     Wrote: [HOME]/.config/boswell/config.toml
     Hint: edit it, then see what holds with `boswell config show`
@@ -142,7 +142,7 @@ fn path_says_what_variables_change() {
     sandbox.set("BOSWELL_CONFIG", "mine.toml");
     sandbox.set("BOSWELL_HOME", &sandbox.path("memory"));
     sandbox.write("memory/x", "");
-    assert_snapshot!(sandbox.run("config path --json"), @r#"{"schema":"boswell.config.path/1","paths":[{"name":"system","path":"[HOME]/etc/config.toml","exists":false},{"name":"user","path":"[HOME]/mine.toml","exists":false},{"name":"data","path":"[HOME]/memory","exists":true}]}"#);
+    assert_snapshot!(sandbox.run("config path --json"), @r#"{"paths":[{"exists":false,"name":"system","path":"[HOME]/etc/config.toml"},{"exists":false,"name":"user","path":"[HOME]/mine.toml"},{"exists":true,"name":"data","path":"[HOME]/memory"}],"schema":"boswell.config.path/1"}"#);
 }
 
 #[cfg(not(windows))]
@@ -162,8 +162,8 @@ fn path_follows_the_xdg_variables() {
 fn a_flag_takes_a_key_without_its_tables_and_a_quoted_value() {
     for flag in [
         "raw_max_age_days=never",
-        "raw_max_age_days='\"never\"'",
-        "session_memory.retention.raw_max_age_days='\"never\"'",
+        "raw_max_age_days=\"never\"",
+        "session_memory.retention.raw_max_age_days=\"never\"",
     ] {
         let shown = Sandbox::new().run(&format!("config show --config {flag}"));
         assert!(

@@ -4,6 +4,7 @@ use std::fs;
 use std::process::Command;
 
 use serde_json::Value;
+use testkit::json_schema::validate;
 use testkit::postgres::Postgres;
 use testkit::truth;
 
@@ -346,7 +347,19 @@ fn a_memory_is_moved_and_moved_back_and_delivered() {
     let Some(server) = Postgres::shared() else { return };
     let (sandbox, url) = (home(), server.database());
     ask(&sandbox, None, "sweep");
-    let json = |told: &str| serde_json::from_str::<Value>(told.lines().next().unwrap()).unwrap();
+    let schemas = ["init", "push", "move", "status"].map(|verb| {
+        let told = ask(&sandbox, None, &format!("schema hub {verb} --json"));
+        let schema: Value = serde_json::from_str(told.lines().next().unwrap()).unwrap();
+        (format!("boswell.hub.{verb}/1"), schema)
+    });
+    let json = |told: &str| {
+        let answer: Value = serde_json::from_str(told.lines().next().unwrap()).unwrap();
+        let schema = schemas.iter().find(|(name, _)| answer["schema"] == **name);
+        assert_eq!(validate(&schema.unwrap().1, &answer), Vec::<String>::new());
+        answer
+    };
+    let made = json(&ask(&sandbox, None, &format!("hub init {url} --json")));
+    assert_eq!(made["roles"][0], "boswell_owner", "{made}");
     let moved = json(&ask(&sandbox, None, &format!("hub move {url} --json")));
     assert_eq!(moved["unchanged"], 0, "{moved}");
     assert!(moved["sessions"].as_u64().unwrap() > 5, "{moved}");

@@ -48,5 +48,6 @@ mod split_tokens;
 mod stats;
 mod status;
 mod usage;
+mod verbs;
 mod watch;
 mod why;

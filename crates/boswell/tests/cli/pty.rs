@@ -20,6 +20,7 @@ use self::screen::{Screen, columns};
 use self::terminal::TerminalRun;
 use self::too_wide::TOO_WIDE;
 use crate::sandbox::Sandbox;
+use crate::verbs;
 
 /// Widths of the terminals.
 const COLUMNS: [u16; 3] = [60, 80, 200];
@@ -373,50 +374,12 @@ fn every_verb_ends_on_a_terminal_over_real_logs() {
     assert_no_problems(&report);
 }
 
-/// Returns the verbs that a help text lists, each after two spaces below one of these headings.
-fn listed_verbs(help: &str, is_heading: impl Fn(&str) -> bool) -> BTreeSet<String> {
-    let mut is_listing = false;
-    let mut verbs = BTreeSet::new();
-    for line in help.lines() {
-        match line.strip_prefix("  ") {
-            None if !line.is_empty() => is_listing = is_heading(line),
-            Some(entry) if is_listing && !entry.starts_with(' ') => {
-                verbs.extend(entry.split_whitespace().next().map(str::to_owned));
-            }
-            _ => {}
-        }
-    }
-    verbs
-}
-
 #[test]
 fn no_verb_is_left_out_of_the_list_of_invocations() {
     let sandbox = Sandbox::new();
-    let help = sandbox.run("help");
-    let verbs = listed_verbs(&help, |heading| {
-        !matches!(heading, "Global options:" | "Examples:" | "Options:")
-    });
-    assert!(
-        verbs.contains("sessions") && verbs.contains("mcp") && verbs.contains("hub"),
-        "{help}"
-    );
-    let (mut all, mut subcommands) = (BTreeSet::new(), BTreeSet::new());
-    for verb in verbs {
-        let below = listed_verbs(&sandbox.run(&format!("help {verb}")), |heading| heading == "Commands:");
-        let below: Vec<String> = below
-            .into_iter()
-            .filter(|one| one != "help")
-            .map(|one| format!("{verb} {one}"))
-            .collect();
-        match below.is_empty() {
-            true => _ = all.insert(verb),
-            false => all.extend(below.iter().cloned()),
-        }
-        subcommands.extend(below);
-    }
-    assert!(subcommands.contains("hooks status"), "{subcommands:?}");
-    let invoked: BTreeSet<String> = invocations().iter().map(|one| one.verb(&subcommands)).collect();
-    let missing: Vec<&String> = all.difference(&invoked).collect();
+    let verbs = verbs::listed(|line| sandbox.run(line));
+    let invoked: BTreeSet<String> = invocations().iter().map(|one| one.verb(&verbs.subcommands)).collect();
+    let missing: Vec<&String> = verbs.all.difference(&invoked).collect();
     assert!(
         missing.is_empty(),
         "verbs without an invocation in `testkit::verbs`: {missing:?}"

@@ -7,6 +7,7 @@ use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use serde_json::Value;
+use testkit::json_schema::validate;
 use testkit::logs::ClaudeLog;
 
 use crate::sandbox::Sandbox;
@@ -59,7 +60,10 @@ fn told_of_growth(flags: &str) -> (Sandbox, Value) {
     let mut log = OpenOptions::new().append(true).open(sandbox.path(LOG)).unwrap();
     log.write_all(grown.as_bytes()).unwrap();
     let told = lines.recv_timeout(LIMIT);
-    (sandbox, serde_json::from_str(&told.unwrap()).unwrap())
+    let told = serde_json::from_str(&told.unwrap()).unwrap();
+    let schema = serde_json::from_str(&sandbox.run("schema watch")).unwrap();
+    assert_eq!(validate(&schema, &told), Vec::<String>::new());
+    (sandbox, told)
 }
 
 #[test]

@@ -33,8 +33,8 @@ pub use daily::DaySynthesis;
 pub use day::write_external;
 pub use evidence::{CheckKind, EndState, Evidence, EvidenceClaim, KindClaim, Materiality, ResultKind, TurnEvidence};
 pub use index::{LineRange, TurnCitation};
-pub use pages::{EvidencePage, ProjectEntry, SessionEntry, SessionsPage, TurnEntry, WorksPage};
-pub use progress::{ReportPart, WritingPhase, WritingProgress, read_progress};
+pub use pages::{EvidencePage, ProjectEntry, ProjectsPage, SessionEntry, SessionsPage, TurnEntry, WorksPage};
+pub use progress::{PartCount, ReportPart, WritingPhase, WritingProgress, read_progress};
 pub use read::{ReadMode, TurnPage, TurnRecord};
 pub use works::{CitedClaim, Disposition, DispositionClaim, TurnReference, WorkItem, WorkItems, WorkKind};
 
@@ -137,7 +137,7 @@ impl WriterWorkspace {
             session: &session.session_ref,
         };
         let missing = evidence::missing_turns(session, &evidence);
-        let stored = evidence::stored_json(project, session, &self.by, &evidence);
+        let stored = evidence::stored_file(project, session, &self.by, &evidence);
         self.store(place, &stored, errors, written, missing)
     }
 
@@ -176,7 +176,7 @@ impl WriterWorkspace {
         let missing = missing
             .iter()
             .map(|name| format!("{} {}", name.session_ref, name.turn_ref));
-        let stored = works::stored_json(project, &basis, &self.by, &works);
+        let stored = works::stored_file(project, &basis, &self.by, &works);
         let place = WritingPath::Works { project: &project.key };
         self.store(place, &stored, errors, written, missing.collect())
     }
@@ -194,7 +194,8 @@ impl WriterWorkspace {
         let Some(day) = daily::check(&self.index, &JsonNode::root(&input), &mut errors) else {
             return Err(errors.into());
         };
-        let stored = daily::stored_json(&writings.basis(), &self.by, &day);
+        let basis = writings.basis();
+        let stored = daily::stored_file(&basis, &self.by, &day);
         self.store(WritingPath::Day, &stored, errors, vec!["day".to_owned()], Vec::new())
     }
 
@@ -202,7 +203,7 @@ impl WriterWorkspace {
     fn store(
         &self,
         place: WritingPath<'_>,
-        stored: &Value,
+        stored: &impl Serialize,
         mut errors: InputErrors,
         written: Vec<String>,
         missing: Vec<String>,

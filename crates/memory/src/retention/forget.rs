@@ -2,6 +2,8 @@
 //! history brings it back.
 
 use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::apply::{delete_packs, evict_rows};
 use super::{Command, Done, finish};
@@ -18,7 +20,7 @@ pub enum Reach {
 }
 
 /// What is stored of a session that is to be forgotten.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct Remains {
     pub session_uid: String,
     /// Bytes of raw text.

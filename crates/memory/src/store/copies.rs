@@ -2,12 +2,14 @@
 //! them. No other file writes it.
 
 use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::engine::Value;
 use super::{Reads, StoreError, Tx, micros, paths};
 
 /// A file that was made from a session and written outside the store.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct CopyRow {
     pub session_uid: String,
     /// A file, or a directory that belongs to us as a whole.

@@ -12,6 +12,8 @@ use std::thread;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 /// How long to wait for one git command.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -21,12 +23,13 @@ const OUTPUT_BYTES_MAX: u64 = 32 << 20;
 const COMMITS_MAX: &str = "--max-count=500";
 
 /// A commit that changed a file.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct FileCommit {
     pub sha: String,
     /// The committer time, which a rebase changes.
     pub at: Timestamp,
     /// The name of the file in this commit, relative to the root of the repository.
+    #[serde(skip)]
     pub name: String,
     pub subject: String,
 }

@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::Serialize;
 use transcript::{Kind, Side};
 
 use super::edits::{self, FoundEdit};
@@ -20,7 +22,7 @@ const DISTINCTIVE_CHARS_MIN: usize = 8;
 const SHARED_LINES_MIN: usize = 2;
 
 /// A path that sessions edited.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct RecordedPath {
     /// Absolute, in the spelling of the newest session.
     pub path: String,
@@ -31,7 +33,7 @@ pub struct RecordedPath {
 }
 
 /// Recorded edits of another path whose text matches the file.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct LikelySource {
     /// The path that was edited.
     pub path: String,

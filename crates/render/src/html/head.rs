@@ -1,12 +1,13 @@
 //! The parts of a page around the steps: the search bar, the outline of prompts, the summary of the session, the player.
 
+use serde::Serialize;
 use transcript::Outcome;
 
 use super::blocks::PageBlocks;
 use super::icons::{self, CLOSE, DOWN, MENU, NEXT, PAUSE, PLAY, PREVIOUS, THEME, UP};
 use crate::escape::{escape, one_line};
 use crate::highlights::HighlightKind;
-use crate::input::Transcript;
+use crate::input::{SessionNumbers, Transcript};
 use crate::markdown_html;
 use crate::measure::{count, date_time, dollars, duration, plural};
 use crate::steps::StepKind;
@@ -135,6 +136,17 @@ pub(super) fn head(transcript: &Transcript, blocks: &PageBlocks) -> String {
     html
 }
 
+/// The numbers of a session in its page.
+#[derive(Serialize)]
+struct PageNumbers<'a> {
+    session_uid: &'a str,
+    numbers: SessionNumbers,
+    input_tokens: u64,
+    output_tokens: u64,
+    cache_tokens: u64,
+    cost_microusd: Option<u64>,
+}
+
 /// Returns the numbers of the session as JSON, unrounded, for programs that read the page.
 fn numbers(transcript: &Transcript) -> String {
     let head = &transcript.head;
@@ -142,14 +154,15 @@ fn numbers(transcript: &Transcript) -> String {
         return String::new();
     };
     let cost = &head.session.cost;
-    let json = serde_json::json!({
-        "session_uid": head.session.session_uid,
-        "numbers": numbers,
-        "input_tokens": cost.input_tokens,
-        "output_tokens": cost.output_tokens,
-        "cache_tokens": cost.cache_tokens,
-        "cost_microusd": head.money.map(|money| money.micros),
-    });
+    let numbers = PageNumbers {
+        session_uid: head.session.session_uid.as_str(),
+        numbers,
+        input_tokens: cost.input_tokens,
+        output_tokens: cost.output_tokens,
+        cache_tokens: cost.cache_tokens,
+        cost_microusd: head.money.map(|money| money.micros),
+    };
+    let json = serde_json::to_value(numbers).unwrap_or_default();
     // `</script>` inside a JSON string would end the element, so `<` is written as a JSON escape.
     let json = json.to_string().replace('<', "\\u003c");
     format!("<script type=\"application/json\" id=\"numbers\">{json}</script>\n")

@@ -30,7 +30,7 @@ pub const NORMALISATIONS: &[Normalisation] = &[
         reason: "how long the run took",
     },
     Normalisation {
-        verbs: &["sweep", "rebuild"],
+        verbs: &["sweep", "rebuild", "setup"],
         pattern: r#""duration_ms":\d+"#,
         replacement: r#""duration_ms":0"#,
         reason: "how long the run took",
@@ -83,6 +83,7 @@ mod tests {
         let text = r#"[HOME] "duration_ms":12"#;
         let normalised = |verb| normalise(&text.replace("[HOME]", "/tmp/base/home/x"), verb, home);
         assert_eq!(normalised("sweep"), r#"[HOME]/x "duration_ms":0"#);
+        assert_eq!(normalised("setup"), r#"[HOME]/x "duration_ms":0"#);
         assert_eq!(normalised("sessions"), r#"[HOME]/x "duration_ms":12"#);
     }
 

@@ -138,8 +138,9 @@ pub(super) const ROWS: &[Row] = &[
     both("demo"), text("demo -o {out}/made-up"),
     both("status"),
     both("doctor"), both("doctor --deep"), both("doctor --repair"), text("doctor --quiet"),
-    data("config show"), json("config show --json"), both("config path"), both("config init").exits(2), text("config init --force"),
+    data("config show"), json("config show --json"), both("config path"), both("config init").exits(2), both("config init --force"),
     data("completions bash"), data("completions zsh"), data("completions fish"), data("completions elvish"), data("completions powershell"),
+    json("completions bash --json"), json("man --json"),
     data("man"), text("man -o {out}/man"),
 
     both("search error"), both("search test* -error").may_find_nothing(), both("search '\"not found\"'").may_find_nothing(),

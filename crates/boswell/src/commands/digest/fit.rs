@@ -1,8 +1,10 @@
 //! A digest as JSON that fits a model's budget: what is told last on the page goes first, lists entry by entry, and all
 //! that went is named.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
+use crate::answers::session::{DigestAnswer, WholeDigest};
+use crate::error::CommandError;
 use crate::render::budget::tokens;
 
 /// The name under which it is told what went, and how many entries of it.
@@ -35,8 +37,18 @@ const ORDER: &[&str] = &[
 /// Without these it is no answer.
 const LAST: [&str; 4] = ["schema", "session_uid", "outcome", "reason"];
 
-/// As much of an answer as fits.
-pub(super) fn fit(answer: Value, max_tokens: u32) -> Value {
+/// Returns a digest, or as much of it as fits.
+pub(super) fn fit(digest: WholeDigest<'_>, max_tokens: u32) -> Result<DigestAnswer<'_>, CommandError> {
+    let failed = |error| CommandError::internal(format_args!("cannot write JSON: {error}"));
+    let fitted = shorten(serde_json::to_value(&digest).map_err(failed)?, max_tokens);
+    Ok(match fitted.get(LEFT_OUT) {
+        Some(_) => DigestAnswer::Fitted(serde_json::from_value(fitted).map_err(failed)?),
+        None => DigestAnswer::Whole(Box::new(digest)),
+    })
+}
+
+/// Returns as much of an object as fits.
+fn shorten(answer: Value, max_tokens: u32) -> Value {
     let Value::Object(fields) = &answer else { return answer };
     let others = fields.keys().filter(|key| !LAST.contains(&key.as_str()));
     let others: Vec<String> = others.map(|key| format!("/{key}")).collect();
@@ -61,7 +73,7 @@ pub(super) fn fit(answer: Value, max_tokens: u32) -> Value {
         .iter()
         .map(|key| ((*key).to_owned(), answer[*key].clone()))
         .collect();
-    least.insert(LEFT_OUT.to_owned(), json!("all else"));
+    least.insert(LEFT_OUT.to_owned(), "all else".into());
     Value::Object(least)
 }
 
@@ -90,7 +102,7 @@ impl Cut {
         if let Some(list) = value.as_array_mut().filter(|list| !list.is_empty()) {
             list.pop();
             let before = self.left_out.get(&name).and_then(Value::as_u64).unwrap_or(0);
-            self.left_out.insert(name, json!(before + 1));
+            self.left_out.insert(name, (before + 1).into());
             return true;
         }
         let (above, key) = path.rsplit_once('/').unwrap_or(("", path));
@@ -102,7 +114,7 @@ impl Cut {
         if had_something {
             // What was told of its parts is told by the whole.
             self.left_out.retain(|one, _| !one.starts_with(&format!("{name}.")));
-            self.left_out.insert(name, json!(1));
+            self.left_out.insert(name, 1.into());
         }
         true
     }
@@ -110,6 +122,8 @@ impl Cut {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn answer() -> Value {
@@ -123,12 +137,12 @@ mod tests {
 
     #[test]
     fn what_fits_stays_as_it_is() {
-        assert_eq!(fit(answer(), 1_000), answer());
+        assert_eq!(shorten(answer(), 1_000), answer());
     }
 
     #[test]
     fn lists_lose_their_last_entries_first_and_all_that_went_is_told() {
-        let told = fit(answer(), 100);
+        let told = shorten(answer(), 100);
         assert!(tokens(told.to_string().len()) <= 100, "{told}");
         let files = told["files"].as_array().unwrap().len() as u64;
         assert!(files > 0, "{told}");
@@ -139,7 +153,7 @@ mod tests {
     #[test]
     fn any_budget_is_kept() {
         for most in 35..200 {
-            let told = fit(answer(), most);
+            let told = shorten(answer(), most);
             assert!(tokens(told.to_string().len()) <= most as usize, "{most}: {told}");
             assert_eq!(told["outcome"], "success");
             assert!(told == answer() || !told[LEFT_OUT].is_null(), "{told}");

@@ -207,7 +207,7 @@ fn sessions(source: &Source<'_>, writer: &mut Writer) -> Result<(), FillError> {
             Cell::text(session.title.clone()),
             Cell::text(session.said.name.clone()),
             Cell::text(session.said.note.clone()),
-            Cell::Json(serde_json::json!(session.said.tags)),
+            Cell::Json(session.said.tags.as_slice().into()),
             Cell::Bool(session.is_subagent),
             Cell::Bool(session.is_hidden),
             Cell::count(counted.turns),
@@ -269,7 +269,13 @@ fn event_cells(session_uid: &str, event: &SessionEvent) -> Vec<Cell> {
         Cell::count_opt(event.duration_ms),
         Cell::flag(event.success),
         event.exit_code.map_or(Cell::Null, |code| Cell::Int(code.into())),
-        Cell::Json(serde_json::json!(event.files)),
+        Cell::Json(
+            event
+                .files
+                .iter()
+                .map(|file| serde_json::Value::from(&**file))
+                .collect(),
+        ),
         Cell::Bool(event.trigger),
         Cell::Bool(event.is_sidechain),
     ]
@@ -328,7 +334,7 @@ fn digests(source: &Source<'_>, writer: &mut Writer) -> Result<(), FillError> {
             Cell::count(digest.tests.passed),
             Cell::count(digest.tests.failed),
             Cell::Bool(row.is_sealed),
-            Cell::Json(serde_json::json!(digest)),
+            Cell::Json(serde_json::to_value(digest).unwrap_or_default()),
         ])?;
     }
     Ok(())

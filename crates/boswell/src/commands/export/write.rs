@@ -5,7 +5,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use jiff::Timestamp;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::To;
 use super::parquet::Parquet;
@@ -129,9 +129,9 @@ fn to_json(cell: Cell) -> Value {
     match cell {
         Cell::Null => Value::Null,
         Cell::Text(text) => Value::String(text),
-        Cell::Int(number) => json!(number),
-        Cell::Bool(flag) => json!(flag),
-        Cell::Time(at) => json!(at),
+        Cell::Int(number) => number.into(),
+        Cell::Bool(flag) => flag.into(),
+        Cell::Time(at) => at.to_string().into(),
         Cell::Json(value) => value,
     }
 }

@@ -5,11 +5,11 @@ use std::path::Path;
 use jiff::Timestamp;
 use memory::spool;
 use memory::store::Store;
-use serde_json::{Value, json};
 use transcript::Agent;
 
 use super::settings::{Place, Scope, all_places};
 use super::wish::{events, ours};
+use crate::answers::machine::{HooksPlace, HooksStatusAnswer};
 use crate::context::{Context, own_program};
 use crate::error::{CommandError, Outcome};
 use crate::render::text::plural;
@@ -81,18 +81,16 @@ pub(super) fn run(ui: &mut Ui, context: &Context, agents: &[Agent]) -> Result<Ou
     }
     match ui.format {
         Format::Json => {
-            let hooks: Vec<Value> = answers
+            let hooks = answers
                 .iter()
-                .flat_map(|(_, standings, last)| to_json(standings, last))
-                .collect();
-            ui.json(&json!({
-                "schema": "boswell.hooks/1",
-                "command": "status",
-                "hooks": hooks,
-                "waiting": waiting.len(),
-                "lost": lost.map_or(0, |lost| lost.count),
-                "last_lost_at": lost.map(|lost| lost.last),
-            }))?;
+                .flat_map(|(_, standings, last)| standings.iter().map(|one| place_record(one, last.as_ref())));
+            ui.answer(&HooksStatusAnswer {
+                command: "status",
+                hooks: hooks.collect(),
+                waiting: waiting.len(),
+                lost: lost.map_or(0, |lost| lost.count),
+                last_lost_at: lost.map(|lost| lost.last),
+            })?;
         }
         Format::Text => {
             for (agent, standings, last) in &answers {
@@ -203,20 +201,17 @@ fn show(
     Ok(())
 }
 
-fn to_json(standings: &[Standing], last: &Option<(Timestamp, String)>) -> Vec<Value> {
-    let one = |one: &Standing| {
-        json!({
-            "agent": one.place.agent.as_str(),
-            "scope": one.place.scope.as_str(),
-            "path": one.place.path,
-            "is_installed": !one.installed.is_empty(),
-            "events": one.installed,
-            "missing_events": one.missing,
-            "runs": one.runs.map(Runs::as_str),
-            "statusline": one.statusline,
-            "last_told_at": last.as_ref().map(|(at, _)| at),
-            "last_event": last.as_ref().map(|(_, event)| event),
-        })
-    };
-    standings.iter().map(one).collect()
+fn place_record<'a>(one: &'a Standing, last: Option<&'a (Timestamp, String)>) -> HooksPlace<'a> {
+    HooksPlace {
+        agent: one.place.agent.as_str(),
+        scope: one.place.scope.as_str(),
+        path: &one.place.path,
+        is_installed: !one.installed.is_empty(),
+        events: &one.installed,
+        missing_events: &one.missing,
+        runs: one.runs.map(Runs::as_str),
+        statusline: one.statusline,
+        last_told_at: last.map(|(at, _)| *at),
+        last_event: last.map(|(_, event)| event.as_str()),
+    }
 }

@@ -15,7 +15,7 @@ use super::{RenderArgs, To};
 use crate::error::CommandError;
 use crate::ui::Ui;
 
-pub(super) use make::{Film, bar, make, of_json, tell};
+pub(super) use make::{Film, bar, make, record, tell};
 
 #[derive(clap::Args, Debug)]
 pub(crate) struct FilmArgs {

@@ -15,9 +15,10 @@ use memory::mask::Masker;
 use memory::session_text::{SessionTexts, TextOrigin};
 use memory::store::{Listed, Status, Store};
 use render::{PageOptions, SiteSession, site_index, site_search_data};
-use serde_json::json;
+use serde::{Deserialize, Serialize};
 
 use super::{Means, RenderArgs, To, gather, note_copy, write};
+use crate::answers::page::{RenderAnswer, RenderedSite};
 use crate::context::{Context, create_private_dir};
 use crate::error::{CommandError, Outcome};
 use crate::filters::ToolMeans;
@@ -36,6 +37,15 @@ struct Page {
     packed: String,
     masked: u64,
     is_new: bool,
+}
+
+/// What is known of a page: the first line of the file beside it.
+#[derive(Serialize, Deserialize)]
+struct PageNote {
+    masked: u64,
+    session: SiteSession,
+    /// What the page was made of.
+    stamp: String,
 }
 
 pub(super) fn run(ui: &mut Ui, context: &Context, args: &RenderArgs) -> Result<Outcome, CommandError> {
@@ -79,14 +89,13 @@ pub(super) fn run(ui: &mut Ui, context: &Context, args: &RenderArgs) -> Result<O
     write::write_file(&index, |out| site_index(&pages, &site.means.zone, out))?;
     note_copy(ui, context, &new)?;
     match ui.format {
-        Format::Json => ui.json(&json!({
-            "schema": "boswell.render/1",
-            "to": "html",
-            "path": index,
-            "pages": pages.len(),
-            "made": new.len(),
-            "unchanged": pages.len() - new.len(),
-            "secrets_masked": masked,
+        Format::Json => ui.answer(&RenderAnswer::Site(RenderedSite {
+            to: To::Html.name(),
+            path: &index,
+            pages: pages.len(),
+            made: new.len(),
+            unchanged: pages.len() - new.len(),
+            secrets_masked: masked,
         }))?,
         Format::Text => {
             ui.row(ui.path(&escape(&index.display().to_string())))?;
@@ -206,8 +215,12 @@ impl Site<'_> {
         };
         // The note comes last: a page without one is made again.
         write::write_file(&note, |out| {
-            let told = json!({ "stamp": stamp, "session": page.session, "masked": page.masked });
-            writeln!(out, "{told}")?;
+            let note = PageNote {
+                masked: page.masked,
+                session: page.session.clone(),
+                stamp,
+            };
+            writeln!(out, "{}", serde_json::to_value(&note)?)?;
             writeln!(out, "{}", page.packed)
         })?;
         Ok(Some(page))
@@ -261,14 +274,14 @@ impl Site<'_> {
 fn read_note(path: &Path) -> Option<(String, Page)> {
     let text = fs::read_to_string(path).ok()?;
     let (told, packed) = text.split_once('\n')?;
-    let told: serde_json::Value = serde_json::from_str(told).ok()?;
+    let note: PageNote = serde_json::from_str(told).ok()?;
     let is_base64 = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=');
     let packed = packed.trim_end();
     let page = Page {
-        session: serde_json::from_value(told.get("session")?.clone()).ok()?,
+        session: note.session,
         packed: packed.bytes().all(is_base64).then(|| packed.to_owned())?,
-        masked: told.get("masked")?.as_u64()?,
+        masked: note.masked,
         is_new: false,
     };
-    Some((told.get("stamp")?.as_str()?.to_owned(), page))
+    Some((note.stamp, page))
 }

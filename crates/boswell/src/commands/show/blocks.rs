@@ -4,14 +4,15 @@ use std::collections::HashMap;
 
 use jiff::tz::TimeZone;
 use memory::session_text::SessionText;
-use serde_json::{Value, json};
+use serde::Serialize;
 use transcript::{SessionEvent, Turn};
 
+use crate::answers::read::{EventRecord, TurnRecord};
+use crate::answers::session::ShowLeftOut;
 use crate::error::CommandError;
 use crate::portrait::Portrait;
 use crate::render::budget::{self, TOKEN_CHARS, choose, visible_chars};
 use crate::render::depth::Depth;
-use crate::render::json::{EventRecord, TurnRecord};
 use crate::render::text::{event_lines, heading, plural};
 use crate::ui::{Ui, escape, in_one_line, measure};
 
@@ -134,29 +135,38 @@ pub(super) fn marks(ui: &Ui, turns: &[Turn], zone: &TimeZone) -> Vec<String> {
 }
 
 /// A block for programs.
-pub(super) struct Record {
-    pub(super) turn: Option<Value>,
-    pub(super) events: Vec<Value>,
+pub(super) struct Record<'a> {
+    pub(super) turn: Option<TurnRecord<'a>>,
+    pub(super) events: Vec<EventRecord<'a>>,
 }
 
-pub(super) fn turn_json(portrait: &Portrait, turn: &Turn) -> Value {
-    let uid = portrait.session.session_uid.as_str();
-    serde_json::to_value(TurnRecord::new(uid, turn)).unwrap_or_default()
+pub(super) fn turn_record<'a>(portrait: &'a Portrait, turn: &'a Turn) -> TurnRecord<'a> {
+    TurnRecord::new(portrait.session.session_uid.as_str(), turn)
 }
 
-pub(super) fn json(texts: &mut BlockTexts<'_>, block: &Block) -> Result<Record, CommandError> {
+/// Returns the events of each block with as much of their words as is known without their lines.
+pub(super) fn with_summaries(portrait: &Portrait, blocks: &[Block]) -> Vec<Vec<SessionEvent>> {
+    let events = |block: &Block| block.events.iter().map(|event| portrait.with_summary(event)).collect();
+    blocks.iter().map(events).collect()
+}
+
+/// Returns a block for programs. `events` are its events from [`with_summaries`].
+pub(super) fn record<'a>(
+    texts: &mut BlockTexts<'a>,
+    block: &Block,
+    events: &'a [SessionEvent],
+) -> Result<Record<'a>, CommandError> {
     let (portrait, depth) = (texts.portrait, texts.depth);
     let uid = portrait.session.session_uid.as_str();
     let mut whole = texts.take(block)?;
-    let event = |event: &SessionEvent| {
+    let records = block.events.iter().zip(events).map(|(stored, event)| {
         let text = whole.remove(&event.seq);
-        let text = text.or_else(|| depth.is_whole(event).then(|| event.summary.to_string()));
-        let event = portrait.with_summary(event);
-        serde_json::to_value(EventRecord::new(uid, &event, text)).unwrap_or_default()
-    };
+        let text = text.or_else(|| depth.is_whole(stored).then(|| stored.summary.to_string()));
+        EventRecord::new(uid, event, text)
+    });
     Ok(Record {
-        turn: portrait.turn(block.turn).map(|turn| turn_json(portrait, turn)),
-        events: block.events.iter().map(event).collect(),
+        events: records.collect(),
+        turn: portrait.turn(block.turn).map(|turn| turn_record(portrait, turn)),
     })
 }
 
@@ -169,8 +179,12 @@ pub(super) struct LeftOut {
 }
 
 impl LeftOut {
-    pub(super) fn to_json(&self) -> Value {
-        json!({ "turns": self.turns, "events": self.events, "tokens": budget::tokens(self.chars) })
+    pub(super) fn record(self) -> ShowLeftOut {
+        ShowLeftOut {
+            turns: self.turns,
+            events: self.events,
+            tokens: budget::tokens(self.chars),
+        }
     }
 }
 
@@ -318,26 +332,33 @@ pub(super) fn fits(turns: &[Vec<String>], max_tokens: usize) -> bool {
 }
 
 /// Drops the whole texts of messages if they do not fit into a budget: their summaries say more than the texts of a few.
-pub(super) fn drop_texts_unless_fitting(records: &mut [Record], max_tokens: usize) {
-    let chars: usize = records
-        .iter()
-        .flat_map(|record| &record.events)
-        .map(|event| event.to_string().chars().count())
-        .sum();
+pub(super) fn drop_texts_unless_fitting(records: &mut [Record<'_>], max_tokens: usize) {
+    let chars: usize = records.iter().flat_map(|record| &record.events).map(json_chars).sum();
     if budget::tokens(chars) <= max_tokens {
         return;
     }
     for event in records.iter_mut().flat_map(|record| &mut record.events) {
-        if let Some(event) = event.as_object_mut() {
-            event.remove("text");
-        }
+        event.text = None;
     }
 }
 
+/// Returns how many characters a value has as JSON.
+fn json_chars(value: &impl Serialize) -> usize {
+    serde_json::to_string(value).map_or(0, |text| text.chars().count())
+}
+
 /// Empties what does not fit, and says what.
-pub(super) fn fit_json(blocks: &[Block], max_tokens: usize, answer: &Value, records: &mut [Record]) -> LeftOut {
-    let length = |value: &Value| value.to_string().chars().count() + 1;
-    let lengths = |record: &Record| record.turn.iter().chain(&record.events).map(length).sum::<usize>();
+pub(super) fn fit_records(
+    blocks: &[Block],
+    max_tokens: usize,
+    answer: &impl Serialize,
+    records: &mut [Record<'_>],
+) -> LeftOut {
+    // A comma follows each value.
+    let lengths = |record: &Record<'_>| {
+        let turn = record.turn.as_ref().map_or(0, |turn| json_chars(turn) + 1);
+        turn + record.events.iter().map(|event| json_chars(event) + 1).sum::<usize>()
+    };
     let measures: Vec<budget::Block> = blocks
         .iter()
         .zip(records.iter())
@@ -347,7 +368,7 @@ pub(super) fn fit_json(blocks: &[Block], max_tokens: usize, answer: &Value, reco
     let said = measures.len() * 5 + 60;
     let room = max_tokens
         .saturating_mul(TOKEN_CHARS)
-        .saturating_sub(length(answer) + said);
+        .saturating_sub(json_chars(answer) + 1 + said);
     let shown = choose(&measures, room, 0);
     let mut left_out = LeftOut::default();
     let mut taken: usize = 0;
@@ -365,9 +386,10 @@ pub(super) fn fit_json(blocks: &[Block], max_tokens: usize, answer: &Value, reco
         while taken > room
             && let Some(event) = last.events.pop()
         {
-            taken -= length(&event);
+            let length = json_chars(&event) + 1;
+            taken -= length;
             left_out.events += 1;
-            left_out.chars += length(&event);
+            left_out.chars += length;
         }
     }
     left_out

@@ -3,9 +3,9 @@
 use jiff::tz::TimeZone;
 use memory::commits::{self, CommitOccurrence, CommitSources};
 use memory::store::Store;
-use serde_json::{Value, json};
 
 use super::ShowArgs;
+use crate::answers::session::{SHOW_SCHEMA, ShowAnswer, ShownCommit};
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
 use crate::filters::ToolMeans;
@@ -36,7 +36,13 @@ pub(super) fn show(
         return Err(CommandError::not_found("commit-unknown", message).with_hint(hint));
     }
     match ui.format {
-        Format::Json => ui.json(&mentioned_json(sha, &found))?,
+        Format::Json => ui.json(&ShowAnswer::Commit(ShownCommit {
+            schema: SHOW_SCHEMA,
+            session: (),
+            sha,
+            commit: (),
+            mentioned: &found.mentions,
+        }))?,
         Format::Text => show_mentions(ui, sha, &found)?,
     }
     Ok(Outcome::Done)
@@ -71,20 +77,4 @@ fn show_mentions(ui: &mut Ui, sha: &str, found: &CommitSources) -> Result<(), Co
         ui.row(format_args!("{lead}  {words}"))?;
     }
     Ok(())
-}
-
-pub(super) fn to_json(place: &CommitOccurrence) -> Value {
-    json!({
-        "sha": place.sha,
-        "session_uid": place.session_uid,
-        "turn": place.turn,
-        "seq": place.seq,
-        "line": place.line,
-        "summary": place.summary,
-    })
-}
-
-fn mentioned_json(sha: &str, found: &CommitSources) -> Value {
-    let mentioned: Vec<Value> = found.mentions.iter().map(to_json).collect();
-    json!({ "schema": "boswell.show/1", "session": null, "sha": sha, "commit": null, "mentioned": mentioned })
 }

@@ -8,9 +8,10 @@ use memory::session_text::SessionText;
 use transcript::{Kind, SessionEvent};
 
 use super::{ShowArgs, Shown};
+use crate::answers::read::EventRecord;
+use crate::answers::session::ShowAnswer;
 use crate::error::{CommandError, Outcome};
 use crate::render::depth::Depth;
-use crate::render::json::EventRecord;
 use crate::render::text::{event_lines, heading, rows};
 use crate::ui::{Format, Ui};
 
@@ -67,7 +68,7 @@ pub(super) fn run(ui: &mut Ui, shown: &Shown<'_>, args: &ShowArgs) -> Result<Out
         for event in delta.events.iter().filter(is_new).filter(|event| takes(args, event)) {
             let text = texts.remove(&event.seq).filter(|_| args.depth.is_whole(event));
             match ui.format {
-                Format::Json => ui.json(&EventRecord::new(uid, event, text))?,
+                Format::Json => ui.json(&ShowAnswer::Event(Box::new(EventRecord::new(uid, event, text))))?,
                 Format::Text => {
                     if shown != Some(event.turn) {
                         shown = Some(event.turn);

@@ -2,11 +2,10 @@
 
 use std::fs;
 
-use jiff::Timestamp;
 use memory::doctor;
 use memory::store::{Store, StoreError};
-use serde_json::{Value, json};
 
+use crate::answers::health::{ClaudeDeletes, MissingLog};
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::render::text::{date_time, plural};
@@ -15,17 +14,8 @@ use crate::ui::{BAD, Ui, escape, measure};
 /// So many logs that are not here are named.
 const MISSING_SHOWN: usize = 5;
 
-/// What goes within some days.
-pub(super) struct Soon {
-    period_days: u32,
-    logs: u64,
-    first_at: Option<Timestamp>,
-    /// Those that we do not have to their last byte, soonest first.
-    missing: Vec<(String, Timestamp)>,
-}
-
 /// Looks at the logs of Claude Code. None where it has no root.
-pub(super) fn look(context: &Context, store: Option<&Store>) -> Result<Option<Soon>, StoreError> {
+pub(super) fn look(context: &Context, store: Option<&Store>) -> Result<Option<ClaudeDeletes>, StoreError> {
     let roots = context.memory_roots();
     let Some(cleanup) = doctor::cleanup_of_claude(&roots, context.now, &|path| context.is_ignored(path)) else {
         return Ok(None);
@@ -36,10 +26,13 @@ pub(super) fn look(context: &Context, store: Option<&Store>) -> Result<Option<So
         let read = store.map_or(Ok(None), |store| store.reads().read_to(&path))?;
         let size = fs::metadata(&due.path).map_or(0, |metadata| metadata.len());
         if read.is_none_or(|read| read < size) {
-            missing.push((path, due.deleted_at));
+            missing.push(MissingLog {
+                path,
+                at: due.deleted_at,
+            });
         }
     }
-    Ok(Some(Soon {
+    Ok(Some(ClaudeDeletes {
         period_days: cleanup.period_days,
         logs: cleanup.due.len() as u64,
         first_at: cleanup.due.first().map(|due| due.deleted_at),
@@ -47,37 +40,25 @@ pub(super) fn look(context: &Context, store: Option<&Store>) -> Result<Option<So
     }))
 }
 
-impl Soon {
-    pub(super) fn show(&self, ui: &mut Ui, context: &Context) -> Result<(), CommandError> {
-        let Some(first) = self.first_at else { return Ok(()) };
-        let here = match self.missing.len() {
-            0 => "all of them are in the memory".to_owned(),
-            missing => ui
-                .paint(BAD, format!("{} not in the memory", measure::count(missing as u64)))
-                .to_string(),
-        };
+pub(super) fn show(ui: &mut Ui, context: &Context, soon: &ClaudeDeletes) -> Result<(), CommandError> {
+    let Some(first) = soon.first_at else { return Ok(()) };
+    let here = match soon.missing.len() {
+        0 => "all of them are in the memory".to_owned(),
+        missing => ui
+            .paint(BAD, format!("{} not in the memory", measure::count(missing as u64)))
+            .to_string(),
+    };
+    ui.row(format_args!(
+        "  claude    deletes {} from {} on; {here}",
+        plural(soon.logs, "log"),
+        date_time(first, &context.zone)
+    ))?;
+    for log in soon.missing.iter().take(MISSING_SHOWN) {
         ui.row(format_args!(
-            "  claude    deletes {} from {} on; {here}",
-            plural(self.logs, "log"),
-            date_time(first, &context.zone)
+            "            {}  {}",
+            date_time(log.at, &context.zone),
+            ui.path(&escape(&log.path))
         ))?;
-        for (path, at) in self.missing.iter().take(MISSING_SHOWN) {
-            ui.row(format_args!(
-                "            {}  {}",
-                date_time(*at, &context.zone),
-                ui.path(&escape(path))
-            ))?;
-        }
-        Ok(())
     }
-
-    pub(super) fn to_json(&self) -> Value {
-        let missing = self.missing.iter().map(|(path, at)| json!({ "path": path, "at": at }));
-        json!({
-            "period_days": self.period_days,
-            "logs": self.logs,
-            "first_at": self.first_at,
-            "missing": missing.collect::<Vec<_>>(),
-        })
-    }
+    Ok(())
 }

@@ -7,10 +7,10 @@ use std::path::PathBuf;
 use jiff::{SignedDuration, Timestamp};
 use memory::store::{Listed, Store};
 use memory::sweep::SweepReport;
-use serde_json::json;
 use transcript::{Kind, SessionEvent};
 
 use super::open;
+use crate::answers::health::WatchAnswer;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::render::text::plural;
@@ -82,20 +82,19 @@ impl View {
         let errors = events.iter().filter(|event| event.kinds.has(Kind::Error)).count();
         let now = context.now_again();
         if ui.format == Format::Json {
-            ui.json(&json!({
-                "schema": "boswell.watch/1",
-                "at": now,
-                "session_uid": session.session_uid,
-                "agent": session.flavor(),
-                "project": session.cwd,
-                "title": session.title,
-                "turns": counted.turns,
-                "events": counted.events,
-                "tokens": counted.tokens,
-                "last_kind": events.last().map(|event| event.kind().as_str()),
-                "last_tool": tool,
-                "recent_errors": errors,
-            }))?;
+            ui.answer(&WatchAnswer {
+                at: now,
+                session_uid: &session.session_uid,
+                agent: session.flavor(),
+                project: session.cwd.as_deref(),
+                title: session.title.as_deref(),
+                turns: counted.turns,
+                events: counted.events,
+                tokens: counted.tokens,
+                last_kind: events.last().map(|event| event.kind().as_str()),
+                last_tool: tool,
+                recent_errors: errors,
+            })?;
             return Ok(ui.flush()?);
         }
         let line = line(ui, session, counted.turns, counted.tokens, &events, errors);

@@ -1,7 +1,7 @@
 //! The day as a whole: a headline, a summary and observations. Validation is pure.
 
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::check::{InputErrors, JsonNode};
 use super::evidence::LIST_MAX;
@@ -79,9 +79,24 @@ fn has_date(text: &str) -> bool {
     text.split(|c: char| !c.is_ascii_digit() && c != '-').any(is_date)
 }
 
-/// Returns the JSON to store.
-pub(super) fn stored_json(basis: &str, by: &str, day: &DaySynthesis) -> Value {
-    json!({ "schema": SCHEMA, "basis": basis, "written_by": by, "day": day })
+/// The file of a day.
+#[derive(Serialize)]
+pub(super) struct DayFile<'a> {
+    schema: &'static str,
+    /// The pieces of work that the description is based on.
+    basis: &'a str,
+    written_by: &'a str,
+    day: &'a DaySynthesis,
+}
+
+/// Returns the file to store.
+pub(super) fn stored_file<'a>(basis: &'a str, by: &'a str, day: &'a DaySynthesis) -> DayFile<'a> {
+    DayFile {
+        schema: SCHEMA,
+        basis,
+        written_by: by,
+        day,
+    }
 }
 
 /// Returns the stored description, or `None` if the pieces of work it is based on have changed.
@@ -92,6 +107,8 @@ pub(super) fn restore_valid(index: &Index, basis: &str, stored: &Value) -> Optio
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
     use crate::report::writing::index::sample_index;
 
@@ -111,7 +128,7 @@ mod tests {
         let cited = |key: &str, text: &str| json!({"text": text, "citations": [{"project_key": key, "session_ref": "S0001", "turn_ref": "T0001", "lines": "1-3"}]});
         let mut day = json!({"headline": cited("app-1", "Logins"), "summary": [cited("docs-2", "It went well")]});
         let day_text = check_json(&day).unwrap();
-        let stored = stored_json("basis", "codex", &day_text);
+        let stored = serde_json::to_value(stored_file("basis", "codex", &day_text)).unwrap();
         assert_eq!(restore_valid(&sample_index(), "basis", &stored), Some(day_text));
         assert_eq!(restore_valid(&sample_index(), "another", &stored), None);
         day["headline"] = cited("app-1", &format!("On 2026-05-12, {}", "x".repeat(80)));

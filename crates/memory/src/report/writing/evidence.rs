@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::check::{InputErrors, JsonNode, word_enum};
 use super::index::{CITATIONS_MAX, LineRange, ProjectRow, SessionRow, TurnRow};
@@ -204,25 +204,46 @@ fn check_lines(turn: &TurnRow, node: &JsonNode<'_>, errors: &mut InputErrors) ->
     (errors.count() == before).then_some(lines)
 }
 
-/// Returns the JSON to store: the turns in order, with the lines that each turn had when its evidence was written.
-pub(super) fn stored_json(project: &ProjectRow, session: &SessionRow, by: &str, evidence: &Evidence) -> Value {
-    let turns: Vec<Value> = session
-        .turns
-        .iter()
-        .filter_map(|turn| {
-            let own = evidence.get(&turn.turn_ref)?;
-            Some(json!({ "of": [turn.first_line, turn.last_line], "evidence": own }))
-        })
-        .collect();
-    json!({
-        "schema": SCHEMA,
-        "project_key": project.key.as_str(),
-        "session_ref": session.session_ref.as_str(),
-        "agent": session.agent.as_str(),
-        "session_id": session.id,
-        "written_by": by,
-        "turns": turns,
-    })
+/// The file of a session's evidence.
+#[derive(Serialize)]
+pub(super) struct EvidenceFile<'a> {
+    schema: &'static str,
+    project_key: &'a str,
+    session_ref: &'a str,
+    agent: &'a str,
+    session_id: &'a str,
+    written_by: &'a str,
+    turns: Vec<StoredTurn<'a>>,
+}
+
+/// The evidence of a turn, and the first and the last line that the turn had when it was written.
+#[derive(Serialize)]
+struct StoredTurn<'a> {
+    of: [u64; 2],
+    evidence: &'a TurnEvidence,
+}
+
+/// Returns the file to store: the turns in order, with the lines that each turn had when its evidence was written.
+pub(super) fn stored_file<'a>(
+    project: &'a ProjectRow,
+    session: &'a SessionRow,
+    by: &'a str,
+    evidence: &'a Evidence,
+) -> EvidenceFile<'a> {
+    let turn = |turn: &TurnRow| {
+        let evidence = evidence.get(&turn.turn_ref)?;
+        let of = [turn.first_line, turn.last_line];
+        Some(StoredTurn { of, evidence })
+    };
+    EvidenceFile {
+        schema: SCHEMA,
+        project_key: project.key.as_str(),
+        session_ref: session.session_ref.as_str(),
+        agent: session.agent.as_str(),
+        session_id: session.id.as_str(),
+        written_by: by,
+        turns: session.turns.iter().filter_map(turn).collect(),
+    }
 }
 
 /// Returns the stored evidence that is still valid: turns whose lines have not changed and which pass validation again.
@@ -240,7 +261,7 @@ pub(super) fn restore_valid(session: &SessionRow, stored: &Value) -> Evidence {
         );
         let Some(own) = checked else { continue };
         let of = session.find(&own.turn_ref);
-        if of.is_some_and(|turn| stored["of"] == json!([turn.first_line, turn.last_line])) {
+        if of.is_some_and(|turn| stored["of"] == Value::from([turn.first_line, turn.last_line])) {
             evidence.insert(own.turn_ref.clone(), own);
         }
     }
@@ -255,6 +276,8 @@ pub(super) fn missing_turns(session: &SessionRow, evidence: &Evidence) -> Vec<St
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
     use crate::report::writing::index::sample_index;
 
@@ -289,7 +312,7 @@ mod tests {
         let project = index.find("app-1").unwrap();
         let session = project.find("S0001").unwrap();
         let evidence = Evidence::from([("T0002".to_owned(), own.unwrap())]);
-        let mut stored = stored_json(project, session, "codex", &evidence);
+        let mut stored = serde_json::to_value(stored_file(project, session, "codex", &evidence)).unwrap();
         assert_eq!(restore_valid(session, &stored), evidence);
         assert_eq!(missing_turns(session, &evidence), ["T0001"]);
         assert_eq!(restore_valid(project.find("S0002").unwrap(), &stored), Evidence::new());

@@ -2,7 +2,7 @@
 //! paginated.
 
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::check::{InputErrors, JsonNode};
 use super::evidence::TurnEvidence;
@@ -53,6 +53,13 @@ pub struct TurnEntry {
     pub last_line: u64,
 }
 
+/// A page of the projects of the day.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ProjectsPage {
+    pub projects: Vec<ProjectEntry>,
+    pub next_cursor: Option<String>,
+}
+
 /// A page of the evidence of a project.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct EvidencePage {
@@ -87,7 +94,7 @@ pub struct WorkEntry {
 
 impl WriterWorkspace {
     /// Returns the projects of the day.
-    pub fn list_projects(&self, input: &Value) -> Result<Value, RejectedInput> {
+    pub fn list_projects(&self, input: &Value) -> Result<ProjectsPage, RejectedInput> {
         let (node, mut errors) = (JsonNode::root(input), InputErrors::default());
         node.check_fields(&["cursor"], &mut errors);
         let cursor = parse_cursor(&node, &mut errors);
@@ -112,7 +119,7 @@ impl WriterWorkspace {
         };
         let all: Vec<ProjectEntry> = self.index.with_turns().map(entry).collect();
         let (projects, next_cursor) = take_page(all, cursor);
-        Ok(json!({ "projects": projects, "next_cursor": next_cursor }))
+        Ok(ProjectsPage { projects, next_cursor })
     }
 
     /// Returns the sessions of a project with their turns: `project_key`, optionally `cursor`.

@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::daily::{self, DaySynthesis};
@@ -89,7 +90,7 @@ impl WritingProgress {
 }
 
 /// The number of pieces of a phase.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct PartCount {
     pub all: usize,
     pub done: usize,

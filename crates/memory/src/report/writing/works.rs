@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::check::{InputErrors, JsonNode, word_enum};
 use super::evidence::{LIST_MAX, TEXT_CHARS_MAX, TURNS_MAX};
@@ -276,15 +276,31 @@ pub(super) fn check_claim(
     (errors.count() == before).then_some(CitedClaim { text, citations })
 }
 
-/// Returns the JSON to store.
-pub(super) fn stored_json(project: &ProjectRow, basis: &str, by: &str, works: &WorkItems) -> Value {
-    json!({
-        "schema": SCHEMA,
-        "project_key": project.key.as_str(),
-        "basis": basis,
-        "written_by": by,
-        "works": works.values().collect::<Vec<_>>(),
-    })
+/// The file of a project's pieces of work.
+#[derive(Serialize)]
+pub(super) struct WorksFile<'a> {
+    schema: &'static str,
+    project_key: &'a str,
+    /// The evidence that the pieces are based on.
+    basis: &'a str,
+    written_by: &'a str,
+    works: Vec<&'a WorkItem>,
+}
+
+/// Returns the file to store.
+pub(super) fn stored_file<'a>(
+    project: &'a ProjectRow,
+    basis: &'a str,
+    by: &'a str,
+    works: &'a WorkItems,
+) -> WorksFile<'a> {
+    WorksFile {
+        schema: SCHEMA,
+        project_key: project.key.as_str(),
+        basis,
+        written_by: by,
+        works: works.values().collect(),
+    }
 }
 
 /// Returns the stored pieces that are still valid. If the evidence has changed since, no piece is.
@@ -318,6 +334,8 @@ pub(super) fn missing_turns(project: &ProjectRow, works: &WorkItems) -> Vec<Turn
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
     use crate::report::writing::index::sample_index;
 
@@ -366,7 +384,7 @@ mod tests {
         ");
         // Submitting the same piece again replaces it.
         assert!(check_json(&works, &work("W0002", "S0001", "T0002", "11")).is_ok());
-        let stored = stored_json(project, "basis", "codex", &works);
+        let stored = serde_json::to_value(stored_file(project, "basis", "codex", &works)).unwrap();
         assert_eq!(restore_valid(&index, project, "basis", &stored), works);
         assert_eq!(restore_valid(&index, project, "another", &stored), WorkItems::new());
     }

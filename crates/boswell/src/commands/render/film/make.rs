@@ -6,11 +6,11 @@ use ::film::{FilmOptions, cast, gif, mp4};
 use indicatif::{ProgressBar, ProgressStyle};
 use jiff::SignedDuration;
 use render::Transcript;
-use serde_json::{Value, json};
 
 use super::super::write::Sink;
 use super::super::{RenderArgs, To, depth_of};
 use super::{FilmArgs, Size, Speed, Theme, Time};
+use crate::answers::page::{FilmChapter, FilmLeftOut, FilmRecord};
 use crate::error::CommandError;
 use crate::render::depth::Depth;
 use crate::render::text::plural;
@@ -109,13 +109,20 @@ fn span(ms: u64) -> String {
     measure::duration(SignedDuration::from_millis(i64::try_from(ms).unwrap_or(i64::MAX)))
 }
 
-pub(crate) fn of_json(film: &Film) -> Value {
-    json!({
-        "duration_ms": film.duration_ms,
-        "frames": film.frames,
-        "chapters": film.chapters.iter().map(|chapter| json!({ "at_ms": chapter.at_ms, "title": chapter.title })).collect::<Vec<_>>(),
-        "speed_thousandths": film.speed,
-        "waits_cut_ms": film.cuts.waits_ms,
-        "left_out": { "turns": film.cuts.turns, "steps": film.cuts.steps },
-    })
+pub(crate) fn record(film: &Film) -> FilmRecord<'_> {
+    let chapters = film.chapters.iter().map(|chapter| FilmChapter {
+        at_ms: chapter.at_ms,
+        title: &chapter.title,
+    });
+    FilmRecord {
+        duration_ms: film.duration_ms,
+        frames: film.frames,
+        chapters: chapters.collect(),
+        speed_thousandths: film.speed,
+        waits_cut_ms: film.cuts.waits_ms,
+        left_out: FilmLeftOut {
+            turns: &film.cuts.turns,
+            steps: film.cuts.steps,
+        },
+    }
 }

@@ -4,10 +4,10 @@ use std::io;
 
 use indicatif::ProgressBar;
 use render::Transcript;
-use serde_json::Value;
 
 use super::super::RenderArgs;
 use super::super::write::Sink;
+use crate::answers::page::FilmRecord;
 use crate::error::CommandError;
 use crate::ui::Ui;
 
@@ -31,6 +31,6 @@ pub(crate) fn tell(_: &mut Ui, film: &Film) {
     match *film {}
 }
 
-pub(crate) fn of_json(film: &Film) -> Value {
+pub(crate) fn record(film: &Film) -> FilmRecord<'_> {
     match *film {}
 }

@@ -1,18 +1,20 @@
-//! What `boswell read --json` prints: one record per line. The fields are a contract, in `docs/json.md`.
+//! What `boswell read --json` prints: one record per line. Other answers use the records of turns and events. The fields are documented in
+//! `docs/json.md`.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use jiff::Timestamp;
 use memory::logs::{LeftOut, LogReading};
+use schemars::JsonSchema;
 use serde::Serialize;
-use transcript::{Call, Fates, Fault, Kinds, Session, SessionEvent, Tokens, Turn, Unknown};
+use transcript::{Call, Fates, Fault, Kind, Kinds, Session, SessionEvent, Tokens, Turn, Unknown};
 
 /// The name and version of these records.
 pub(crate) const SCHEMA: &str = "boswell.read/1";
 
-/// One line of the answer.
-#[derive(Serialize)]
+/// One line of the answer. The schemas of the records are inline, because a record with its tag is closed as a whole.
+#[derive(Serialize, JsonSchema)]
 #[serde(tag = "record", rename_all = "snake_case")]
 pub(crate) enum Record<'a> {
     Session(SessionRecord<'a>),
@@ -22,21 +24,25 @@ pub(crate) enum Record<'a> {
     Summary(SummaryRecord<'a>),
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
+#[schemars(inline)]
 pub(crate) struct SessionRecord<'a> {
+    #[schemars(extend("const" = SCHEMA))]
     schema: &'static str,
     #[serde(flatten)]
     session: &'a Session,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
+#[schemars(inline)]
 pub(crate) struct TurnRecord<'a> {
     session_uid: &'a str,
     #[serde(flatten)]
     turn: &'a Turn,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
+#[schemars(inline)]
 pub(crate) struct EventRecord<'a> {
     session_uid: &'a str,
     seq: u64,
@@ -44,6 +50,7 @@ pub(crate) struct EventRecord<'a> {
     id: &'a str,
     ts: Option<Timestamp>,
     kind: &'static str,
+    #[schemars(with = "Vec<Kind>")]
     kinds: Kinds,
     role: &'static str,
     actor: &'static str,
@@ -66,10 +73,11 @@ pub(crate) struct EventRecord<'a> {
     files: &'a [Box<str>],
     spill: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    text: Option<String>,
+    pub(crate) text: Option<String>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
+#[schemars(inline)]
 pub(crate) struct FaultRecord<'a> {
     path: String,
     #[serde(flatten)]
@@ -77,8 +85,10 @@ pub(crate) struct FaultRecord<'a> {
 }
 
 /// The end of the answer.
-#[derive(Serialize, Default)]
+#[derive(Serialize, JsonSchema, Default)]
+#[schemars(inline)]
 pub(crate) struct SummaryRecord<'a> {
+    #[schemars(extend("const" = SCHEMA))]
     schema: &'static str,
     /// Lines of the logs that were named on the command line.
     lines: u64,
@@ -95,21 +105,21 @@ pub(crate) struct SummaryRecord<'a> {
     unread: Vec<UnreadRecord>,
 }
 
-#[derive(Serialize, Default, Clone, Copy)]
+#[derive(Serialize, JsonSchema, Default, Clone, Copy)]
 struct TokenSums {
     calls: u64,
     #[serde(flatten)]
     sums: Tokens,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct UnknownRecord<'a> {
     #[serde(flatten)]
     unknown: &'a Unknown,
     count: u64,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct PartRecord {
     path: String,
     part: &'static str,
@@ -119,7 +129,7 @@ struct PartRecord {
     fates: Fates,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct UnreadRecord {
     path: String,
     reason: String,
