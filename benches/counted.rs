@@ -208,7 +208,7 @@ pub fn path(name: &str, log: &Path) {
         }
         "seal frames" => Box::new(move || {
             let frames = bytes.chunks(FRAME_BYTES);
-            let packed = |frame| packs::compress(1, 1, frame).expect("bytes in memory can be compressed");
+            let packed = |frame| packs::compress_frame(1, 1, frame).expect("bytes in memory can be compressed");
             frames.map(|frame| packed(frame).bytes.len()).sum()
         }),
         _ => {

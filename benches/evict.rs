@@ -14,15 +14,15 @@ use std::time::{Duration, Instant};
 use jiff::{SignedDuration, Timestamp};
 use memory::digest;
 use memory::mask::{MaskKey, Masker, UserRules};
-use memory::retention::{self, Command, Done, Policy, Retention};
-use memory::sources::Root;
-use memory::store::{Patience, Store};
+use memory::retention::{self, EvictionCommand, EvictionSummary, Retention, RetentionPolicy};
+use memory::sources::LogRoot;
+use memory::store::{LockWait, Store};
 use memory::sweep::{Sweep, run};
 use regex::Regex;
 use testkit::logs::ClaudeLog;
 use transcript::Agent;
 
-const WAIT: Patience<'static> = Patience::Wait(&|| {});
+const WAIT: LockWait<'static> = LockWait::Wait(&|| {});
 /// What is promised: seconds for a tenth of 10,000 sessions.
 const SECONDS_MAX: f64 = 10.0;
 
@@ -39,14 +39,14 @@ fn main() {
         now,
         task_pattern: &task_pattern,
     };
-    let mut policy = Policy {
+    let mut policy = RetentionPolicy {
         raw_soft_cap_bytes: u64::MAX,
         raw_hard_cap_bytes: u64::MAX,
         raw_max_age_days: None,
         distilled_cap_bytes: u64::MAX,
         today_began: now,
     };
-    let roots = [Root {
+    let roots = [LogRoot {
         agent: Agent::Claude,
         path: home.path().join(".claude"),
         label: None,
@@ -70,21 +70,21 @@ fn main() {
     let mut store = Store::open(&directory).expect("the store that was just made");
     let usage = store.reads().raw_cache_bytes().expect("a sum");
     policy.raw_soft_cap_bytes = usage - usage / 10;
-    let plan = retention::plan(&store.reads(), &policy, now).expect("a plan");
+    let plan = retention::plan_evictions(&store.reads(), &policy, now).expect("a plan");
     let before = disk_bytes(&directory);
     let is_over = AtomicBool::new(false);
     let (done, took, waits) = std::thread::scope(|scope| {
         let reader = scope.spawn(|| ask(&directory, &is_over));
         let start = Instant::now();
-        let command = Command {
+        let command = EvictionCommand {
             name: "evict",
-            sentence: &Done::sentence,
+            sentence: &EvictionSummary::sentence,
         };
-        let mut done = Done::default();
+        let mut done = EvictionSummary::default();
         let retention = Retention { policy, digests };
-        retention::enforce(&mut store, WAIT, &retention, &command, &|_| false, &mut done).expect("an eviction");
+        retention::enforce_policy(&mut store, WAIT, &retention, &command, &|_| false, &mut done).expect("an eviction");
         let marked = start.elapsed();
-        retention::finish(&mut store, WAIT, now, &command, &mut done).expect("its end");
+        retention::finish_evictions(&mut store, WAIT, now, &command, &mut done).expect("its end");
         let took = (marked, start.elapsed());
         is_over.store(true, Ordering::Relaxed);
         (done, took, reader.join().expect("the reader goes on"))
@@ -154,7 +154,7 @@ fn disk_bytes(directory: &Path) -> u64 {
     entries.map(size).sum()
 }
 
-fn show(done: &Done, took: (Duration, Duration), waits: &[Duration], promised: u64, fell: u64) {
+fn show(done: &EvictionSummary, took: (Duration, Duration), waits: &[Duration], promised: u64, fell: u64) {
     let seconds = took.1.as_secs_f64();
     let longest = waits.iter().max().copied().unwrap_or_default();
     let verdict = if seconds <= SECONDS_MAX { "holds" } else { "**missed**" };

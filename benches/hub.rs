@@ -19,9 +19,9 @@ use std::{env, fs, thread};
 use jiff::Timestamp;
 use memory::find::{Question, find};
 use memory::mask::{MaskKey, Masker, UserRules};
-use memory::search::{Enough, Query};
-use memory::sources::Root;
-use memory::store::{Patience, Place, Server, Store, Writer};
+use memory::search::{HitTarget, Query};
+use memory::sources::LogRoot;
+use memory::store::{DatabaseServer, LockWait, Store, StoreLocation, WriterIdentity};
 use memory::sweep::{Sweep, run};
 use testkit::postgres::Postgres;
 use transcript::Agent;
@@ -53,12 +53,13 @@ fn main() {
     for used in [&directory, &beside] {
         _ = fs::remove_dir_all(used);
     }
-    let writer = Writer {
+    let writer = WriterIdentity {
         machine: "bench".to_owned(),
         user: "bench".to_owned(),
     };
-    let here = Place::from(&directory).written_by(writer.clone());
-    let there = Place::on_server(&beside, Server::of_url(&url).expect("the server has a URL")).written_by(writer);
+    let here = StoreLocation::from(&directory).written_by(writer.clone());
+    let there = StoreLocation::on_server(&beside, DatabaseServer::of_url(&url).expect("the server has a URL"))
+        .written_by(writer);
     let swept = [&here, &there].map(|place| sweep(&home, place));
     println!(
         "Swept: {} sessions, {:.1} MB of logs\n",
@@ -125,7 +126,7 @@ fn ask(store: &Store, query: &Query) -> (f64, usize) {
         query,
         now: Timestamp::UNIX_EPOCH,
         threads: threads(),
-        enough: Enough::of(PAGE_TURNS),
+        enough: HitTarget::of(PAGE_TURNS),
         takes: &|_| true,
         behind: None,
         is_cancelled: &|| false,
@@ -135,8 +136,8 @@ fn ask(store: &Store, query: &Query) -> (f64, usize) {
 }
 
 /// How many seconds a sweep takes, how many sessions are new, and how many bytes were read.
-fn sweep(home: &Path, place: &Place) -> (f64, u64, u64) {
-    let roots = Agent::ALL.map(|agent| Root {
+fn sweep(home: &Path, place: &StoreLocation) -> (f64, u64, u64) {
+    let roots = Agent::ALL.map(|agent| LogRoot {
         agent,
         path: home.join(format!(".{}", agent.as_str())),
         label: None,
@@ -148,7 +149,7 @@ fn sweep(home: &Path, place: &Place) -> (f64, u64, u64) {
         threads: threads(),
         ..Sweep::new(place, &roots, &masker, now)
     };
-    let report = run(&sweep, Patience::Wait(&|| {})).expect("the logs can be swept");
+    let report = run(&sweep, LockWait::Wait(&|| {})).expect("the logs can be swept");
     (began.elapsed().as_secs_f64(), report.sessions_new, report.bytes_read)
 }
 

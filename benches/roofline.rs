@@ -119,7 +119,7 @@ impl Roofline {
             }
             Stage::Compress => {
                 let frames = log.bytes.chunks(FRAME_BYTES);
-                let packed = |frame| packs::compress(1, 1, frame).expect("bytes in memory can be compressed");
+                let packed = |frame| packs::compress_frame(1, 1, frame).expect("bytes in memory can be compressed");
                 frames.map(|frame| packed(frame).bytes.len()).sum()
             }
         }

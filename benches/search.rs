@@ -14,10 +14,11 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use std::{env, fs};
 
-use memory::search::filter::{Builder, Filter};
+use memory::search::filter::{Filter, FilterBuilder};
 use memory::search::fold::{Folded, compose};
 use memory::search::{
-    Effort, Enough, Form, FrameRange, Part, Query, Reach, Session, TurnRange, filter_of, may_hold, search, words,
+    FrameRange, HitTarget, PartFormat, Query, SearchLimits, SearchPart, SearchSession, SearchSource, TurnRange,
+    build_filter, may_hold, search, words,
 };
 use testkit::truth;
 use transcript::{Agent, texts};
@@ -49,10 +50,10 @@ fn main() {
 }
 
 fn filters(frames: &[Frame]) -> Vec<Vec<u8>> {
-    let mut builder = Builder::default();
+    let mut builder = FilterBuilder::default();
     frames
         .iter()
-        .map(|frame| filter_of(Form::Lines(frame.agent), &frame.lines, &mut builder))
+        .map(|frame| build_filter(PartFormat::Records(frame.agent), &frame.lines, &mut builder))
         .collect()
 }
 
@@ -80,7 +81,7 @@ fn speed(frames: &[Frame], bytes: usize) {
     let mut tokens = Duration::ZERO;
     let mut pack = Duration::ZERO;
     let mut text_bytes = 0;
-    let mut builder = Builder::default();
+    let mut builder = FilterBuilder::default();
     for frame in frames {
         decode += best(|| each_text(frame, |text| _ = black_box(text.len())));
         let mut all = Vec::new();
@@ -92,10 +93,17 @@ fn speed(frames: &[Frame], bytes: usize) {
         });
         tokens += best(|| {
             let mut count = 0;
-            all.iter().for_each(|text| words::each(text, &mut |_, _| count += 1));
+            all.iter()
+                .for_each(|text| words::each_word(text, &mut |_, _| count += 1));
             black_box(count);
         });
-        whole += best(|| _ = black_box(filter_of(Form::Lines(frame.agent), &frame.lines, &mut builder)));
+        whole += best(|| {
+            _ = black_box(build_filter(
+                PartFormat::Records(frame.agent),
+                &frame.lines,
+                &mut builder,
+            ))
+        });
         pack += best(|| _ = black_box(zstd::bulk::compress(&frame.lines, 3).unwrap()));
     }
     let rate = |time: Duration| bytes as f64 / 1e6 / time.as_secs_f64();
@@ -160,8 +168,8 @@ fn sharpness(frames: &[Frame], filters: &[Vec<u8>]) {
     for (at, frame) in frames.iter().enumerate() {
         each_text(frame, |text| {
             let text = compose(&text);
-            words::each(&text, &mut |kind, place| {
-                if matches!(kind, words::Kind::Run | words::Kind::Part) && place.len() <= 48 {
+            words::each_word(&text, &mut |kind, place| {
+                if matches!(kind, words::WordKind::Run | words::WordKind::Part) && place.len() <= 48 {
                     holders
                         .entry(Folded::of(&text[place]).as_str().to_owned())
                         .or_default()
@@ -300,7 +308,7 @@ fn questions(frames: &[Frame], filters: &[Vec<u8>]) {
             "exact" => Query::exact(text).unwrap(),
             _ => Query::regex(text).unwrap(),
         };
-        let reach = Reach {
+        let reach = SearchSource {
             terms: &|key| {
                 let place = &places[key as usize];
                 let mut file = File::open(&filter_file).unwrap();
@@ -320,9 +328,9 @@ fn questions(frames: &[Frame], filters: &[Vec<u8>]) {
                 &query,
                 &sessions,
                 &reach,
-                &Effort {
+                &SearchLimits {
                     now_ms: 0,
-                    enough: Enough::of(enough),
+                    enough: HitTarget::of(enough),
                     threads,
                 },
             )
@@ -366,8 +374,8 @@ const QUESTIONS: [(&str, &str, usize); 14] = [
     ("regex", r"\d{3}-\d{4}", ALL),
 ];
 
-fn pack(home: &Path, frames: &[Frame], filters: &[Vec<u8>]) -> (Vec<Session>, Vec<Place>) {
-    let mut sessions: Vec<Session> = Vec::new();
+fn pack(home: &Path, frames: &[Frame], filters: &[Vec<u8>]) -> (Vec<SearchSession>, Vec<Place>) {
+    let mut sessions: Vec<SearchSession> = Vec::new();
     let mut places = Vec::new();
     let mut filter_at = 0;
     let mut filter_file = File::create(home.join("filters")).unwrap();
@@ -387,12 +395,12 @@ fn pack(home: &Path, frames: &[Frame], filters: &[Vec<u8>]) -> (Vec<Session>, Ve
         });
         filter_at += filters[at].len() as u64;
         if frame.log == sessions.len() {
-            let part = Part {
-                form: Form::Lines(frame.agent),
+            let part = SearchPart {
+                form: PartFormat::Records(frame.agent),
                 turns: Vec::new(),
                 frames: Vec::new(),
             };
-            sessions.push(Session {
+            sessions.push(SearchSession {
                 at_ms: 0,
                 parts: vec![part],
             });

@@ -22,8 +22,8 @@ use std::{env, fs, thread};
 
 use jiff::Timestamp;
 use memory::mask::{MaskKey, Masker, UserRules};
-use memory::sources::Root;
-use memory::store::Patience;
+use memory::sources::LogRoot;
+use memory::store::LockWait;
 use memory::sweep::{Sweep, run};
 use transcript::Agent;
 
@@ -252,7 +252,7 @@ fn in_child(home: &Path, store: &Path) -> Told {
 
 /// What runs there: one sweep, and what it cost.
 fn child(home: &Path, store: &Path) {
-    let root = |agent: Agent| Root {
+    let root = |agent: Agent| LogRoot {
         agent,
         path: home.join(format!(".{}", agent.as_str())),
         label: None,
@@ -267,7 +267,7 @@ fn child(home: &Path, store: &Path) {
         ..Sweep::new(&place, &roots, &masker, now)
     };
     let start = Instant::now();
-    let report = run(&sweep, Patience::Wait(&|| {})).expect("the sweep succeeds");
+    let report = run(&sweep, LockWait::Wait(&|| {})).expect("the sweep succeeds");
     let seconds = start.elapsed().as_secs_f64();
     // Real logs hold copies that differ; nothing else may be left out.
     let left_out = report

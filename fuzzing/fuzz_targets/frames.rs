@@ -7,8 +7,8 @@ use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
 use memory::mask::{MaskKey, MaskVersion, Masker, UserRules};
-use memory::packs::{self, Packs, Scratch, Unsynced};
-use memory::search::filter::{Filter, Key, Need};
+use memory::packs::{self, PackStorage, FrameBuffers, UnsyncedPacks};
+use memory::search::filter::{Filter, FilterKey, Need};
 use memory::store::FrameRow;
 
 /// One directory for a run of the fuzzer.
@@ -25,10 +25,10 @@ static VERSION: LazyLock<MaskVersion> = LazyLock::new(|| {
 
 fuzz_target!(|input: (Vec<u8>, u16, u8, u64, u64, Vec<u8>)| {
     let (raw, at, flip, length, raw_bytes, filter) = input;
-    let packs = Packs::Files(PACKS.clone());
-    let frame = packs::compress(1, 1, &raw).expect("memory can be written to");
-    let name = packs::name("claude:fuzz", "log", 0);
-    let starts = packs::append(&packs, &name, 0, std::slice::from_ref(&frame), &mut Unsynced::default());
+    let packs = PackStorage::Files(PACKS.clone());
+    let frame = packs::compress_frame(1, 1, &raw).expect("memory can be written to");
+    let name = packs::pack_name("claude:fuzz", "log", 0);
+    let starts = packs::append_frames(&packs, &name, 0, std::slice::from_ref(&frame), &mut UnsyncedPacks::default());
     let start = starts.expect("there is room")[0];
     let mut row = FrameRow {
         frame_no: 0,
@@ -41,8 +41,8 @@ fuzz_target!(|input: (Vec<u8>, u16, u8, u64, u64, Vec<u8>)| {
         checksum: *blake3::hash(&frame.bytes).as_bytes(),
         mask_version: *VERSION,
     };
-    let mut scratch = Scratch::default();
-    packs::read_into(&packs, &row, &mut scratch).expect("what was written is read");
+    let mut scratch = FrameBuffers::default();
+    packs::read_frame_into(&packs, &row, &mut scratch).expect("what was written is read");
     assert_eq!(scratch.lines, raw);
 
     // Damage in the file.
@@ -50,16 +50,16 @@ fuzz_target!(|input: (Vec<u8>, u16, u8, u64, u64, Vec<u8>)| {
     let place = usize::from(at) % bytes.len();
     bytes[place] ^= flip;
     std::fs::write(PACKS.join(&name), &bytes).expect("there is room");
-    let read = packs::read_into(&packs, &row, &mut scratch);
+    let read = packs::read_frame_into(&packs, &row, &mut scratch);
     assert!(read.is_err() || scratch.lines == raw, "damage is seen");
 
     // Damage in the row.
     (row.length, row.raw_bytes) = (length, raw_bytes);
-    let read = packs::read_into(&packs, &row, &mut scratch);
+    let read = packs::read_frame_into(&packs, &row, &mut scratch);
     assert!(read.is_err() || scratch.lines == raw);
 
     if let Ok(filter) = Filter::read(&filter) {
-        let needs = Key::trigrams("fuzzed words").map(Need::Key);
+        let needs = FilterKey::trigrams("fuzzed words").map(Need::Key);
         _ = filter.may_hold(&Need::all(needs));
     }
 });

@@ -3,8 +3,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use memory::search::matching::{About, Matcher};
-use memory::search::{Form, Glance, Query, filter, filter_of, may_hold};
+use memory::search::matching::{TextContext, Matcher};
+use memory::search::{PartFormat, LinePrefilter, Query, filter, build_filter, may_hold};
 use transcript::{Agent, Field, Role};
 
 fuzz_target!(|input: (&str, &str)| {
@@ -19,7 +19,7 @@ fuzz_target!(|input: (&str, &str)| {
         .into_iter()
         .flatten()
     {
-        let about = About {
+        let about = TextContext {
             field: Field::ToolOutput,
             role: Role::Tool,
             tool: None,
@@ -28,15 +28,15 @@ fuzz_target!(|input: (&str, &str)| {
         let mut matcher = Matcher::new(&query);
         let terms = matcher.find(&about, &text).map_or(0, |found| found.terms);
         for (form, line) in [
-            (Form::Plain, text.as_str()),
-            (Form::Lines(Agent::Claude), record.as_str()),
+            (PartFormat::Plain, text.as_str()),
+            (PartFormat::Records(Agent::Claude), record.as_str()),
         ] {
-            let filter = filter_of(form, line.as_bytes(), &mut filter::Builder::default());
+            let filter = build_filter(form, line.as_bytes(), &mut filter::FilterBuilder::default());
             let may = may_hold(&query, Some(&filter));
             assert_eq!(may & terms, terms, "the filter says no to {question:?} in {line:?}");
             if terms & query.wanted() != 0 {
                 assert!(
-                    Glance::new(&query).may_hold(form, line.as_bytes()),
+                    LinePrefilter::new(&query).may_hold(form, line.as_bytes()),
                     "{question:?} in {line:?}"
                 );
             }

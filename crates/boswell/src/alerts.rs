@@ -9,7 +9,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use jiff::{SignedDuration, Timestamp};
-use memory::retention::{DATA_LOSS, Done};
+use memory::retention::{DATA_LOSS, EvictionSummary};
 use memory::store::Store;
 use serde::{Deserialize, Serialize};
 
@@ -86,7 +86,7 @@ fn path(directory: &Path) -> PathBuf {
 }
 
 /// Leaves what an eviction has to report for the next command on a terminal, unless this one has a terminal.
-pub(crate) fn record(ui: &Ui, context: &Context, directory: &Path, done: &Done, distilled_bytes: u64) {
+pub(crate) fn record(ui: &Ui, context: &Context, directory: &Path, done: &EvictionSummary, distilled_bytes: u64) {
     let loss = loss_message(context, done).filter(|_| !ui.is_watched());
     let distilled = distilled_message(context, distilled_bytes);
     if loss.is_none() && distilled.is_none() && !path(directory).exists() {

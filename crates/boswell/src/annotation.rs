@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 
 use memory::annotations::{self, AnnotationError, AnnotationText};
-use memory::store::{Annotation, Annotations, Patience, Store};
+use memory::store::{AnnotationKind, Annotations, LockWait, Store};
 
 use crate::answers::keep::{NameAnswer, NoteAnswer};
 use crate::context::Context;
@@ -18,7 +18,7 @@ pub(crate) fn annotate(
     ui: &mut Ui,
     context: &Context,
     session: &str,
-    kind: Annotation,
+    kind: AnnotationKind,
     text: Option<&str>,
 ) -> Result<Outcome, CommandError> {
     let store = open_memory(context)?;
@@ -35,7 +35,7 @@ pub(crate) fn annotate(
     let annotated = {
         let told = RefCell::new(&mut *ui);
         let waiting = || say_waiting(&mut told.borrow_mut());
-        annotations::annotate(&mut store, Patience::Wait(&waiting), context.now, &uid, kind, &text)?
+        annotations::annotate(&mut store, LockWait::Wait(&waiting), context.now, &uid, kind, &text)?
     };
     if annotated.redactions > 0 {
         ui.warning(format_args!("{} masked", plural(annotated.redactions, "secret")));
@@ -49,28 +49,28 @@ pub(crate) fn refused(error: AnnotationError) -> CommandError {
     CommandError::user("annotation-refused", error)
 }
 
-fn own(kind: Annotation, said: &Annotations) -> Option<&str> {
+fn own(kind: AnnotationKind, said: &Annotations) -> Option<&str> {
     match kind {
-        Annotation::Name => said.name.as_deref(),
-        Annotation::Note => said.note.as_deref(),
+        AnnotationKind::Name => said.name.as_deref(),
+        AnnotationKind::Note => said.note.as_deref(),
     }
 }
 
-fn tell(ui: &mut Ui, uid: &str, kind: Annotation, said: &Annotations) -> Result<(), CommandError> {
+fn tell(ui: &mut Ui, uid: &str, kind: AnnotationKind, said: &Annotations) -> Result<(), CommandError> {
     let word = kind.as_str();
     match (ui.format, own(kind, said)) {
         (Format::Json, text) => match kind {
-            Annotation::Name => ui.answer(&NameAnswer {
+            AnnotationKind::Name => ui.answer(&NameAnswer {
                 session_uid: uid,
                 name: text,
             }),
-            Annotation::Note => ui.answer(&NoteAnswer {
+            AnnotationKind::Note => ui.answer(&NoteAnswer {
                 session_uid: uid,
                 note: text,
             }),
         },
         // A name stands on one line, whoever wrote it.
-        (Format::Text, Some(text)) if kind == Annotation::Name => Ok(ui.row(escape(text))?),
+        (Format::Text, Some(text)) if kind == AnnotationKind::Name => Ok(ui.row(escape(text))?),
         (Format::Text, Some(text)) => Ok(ui.row(escape_lines(text))?),
         (Format::Text, None) => {
             ui.status(format_args!("No {word}: {uid}"));

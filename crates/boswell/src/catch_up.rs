@@ -3,7 +3,7 @@
 
 use jiff::SignedDuration;
 use memory::spool;
-use memory::store::{Patience, Store, StoreError};
+use memory::store::{LockWait, Store, StoreError};
 use memory::sweep::{Sweep, SweepReport, run};
 
 use crate::context::Context;
@@ -68,5 +68,5 @@ fn look(context: &Context) -> Result<SweepReport, StoreError> {
         is_over: &|| clock.elapsed_ms() > BUDGET_MS,
         ..Sweep::new(&context.places.data_dir, &roots, &masker, context.now)
     };
-    run(&sweep, Patience::Leave)
+    run(&sweep, LockWait::GiveUp)
 }

@@ -14,7 +14,7 @@ use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use globset::GlobSet;
-use memory::hub::Share;
+use memory::hub::PushScope;
 use memory::mask::UserRules;
 use thiserror::Error;
 use transcript::Agent;
@@ -87,7 +87,7 @@ pub(crate) struct Report {
 pub(crate) struct Hub {
     pub(crate) database: Database,
     /// What is pushed.
-    pub(crate) share: Share,
+    pub(crate) share: PushScope,
     /// Repositories and directories whose sessions are pushed as a whole.
     pub(crate) full_projects: Vec<String>,
     /// Whether a sweep pushes what it read.

@@ -17,7 +17,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use memory::logs;
 use memory::mask::{MaskKey, Masker};
-use memory::store::Place;
+use memory::store::StoreLocation;
 
 use crate::config::{Assignment, Config, ConfigFile, Origin, Settings};
 use crate::env as variables;
@@ -217,7 +217,7 @@ pub(crate) struct Places {
     pub(crate) system_config: ConfigFile,
     pub(crate) user_config: ConfigFile,
     /// The directory of the memory; with a memory on a server, the one of this machine's own files.
-    pub(crate) data_dir: Place,
+    pub(crate) data_dir: StoreLocation,
     /// The user's configuration directory.
     pub(crate) config_dir: PathBuf,
 }
@@ -245,17 +245,17 @@ pub(crate) struct Context {
     pub(crate) search_path: Vec<PathBuf>,
     pub(crate) reports: Reports,
     /// The shared memory that this machine pushes to.
-    pub(crate) hub: Option<Place>,
+    pub(crate) hub: Option<StoreLocation>,
     /// What is known of databases besides their URLs.
     pub(crate) passwords: Passwords,
 }
 
 impl Context {
     /// Returns the memory at a given URL.
-    pub(crate) fn place_of(&self, url: &str) -> Result<Place, CommandError> {
+    pub(crate) fn place_of(&self, url: &str) -> Result<StoreLocation, CommandError> {
         let own = &self.places.data_dir;
         let server = self.passwords.server(url, "URL", None)?;
-        Ok(Place::on_server(own, server).written_by(own.writer().clone()))
+        Ok(StoreLocation::on_server(own, server).written_by(own.writer().clone()))
     }
 
     /// Returns the settings of digests.
@@ -368,8 +368,8 @@ impl Context {
     }
 
     /// Returns the roots as the memory needs them.
-    pub(crate) fn memory_roots(&self) -> Vec<memory::sources::Root> {
-        let root = |root: &Root| memory::sources::Root {
+    pub(crate) fn memory_roots(&self) -> Vec<memory::sources::LogRoot> {
+        let root = |root: &Root| memory::sources::LogRoot {
             agent: root.agent,
             path: root.path.clone(),
             label: root.label.clone(),

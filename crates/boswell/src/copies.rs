@@ -10,8 +10,8 @@ use std::fs;
 use std::path::Path;
 
 use memory::diary::{self, DiaryError, WorkspaceTrace};
-use memory::retention::Remains;
-use memory::store::{CopyRow, Patience, Store, StoreError};
+use memory::retention::SessionRemains;
+use memory::store::{CopyRow, LockWait, Store, StoreError};
 use memory::surface::{self, ExportKind};
 
 use crate::context::Context;
@@ -25,7 +25,7 @@ pub(crate) fn note(ui: &mut Ui, context: &Context, verb: &'static str, copies: &
     let sentence = format!("made {}", paths.iter().copied().collect::<Vec<_>>().join(", "));
     let waiting = RefCell::new(&mut *ui);
     let noted = Store::open(&context.places.data_dir).and_then(|mut store| {
-        let lock = store.lock(Patience::Wait(&|| say_waiting(&mut waiting.borrow_mut())))?;
+        let lock = store.lock(LockWait::Wait(&|| say_waiting(&mut waiting.borrow_mut())))?;
         store.write(&lock, context.now, verb, |tx| {
             for copy in copies {
                 tx.note_copy(copy, context.now)?;
@@ -52,7 +52,7 @@ impl Copies {
         context: &Context,
         store: &Store,
         reports_root: &Path,
-        remains: &[Remains],
+        remains: &[SessionRemains],
         with_digest: bool,
     ) -> Result<Self, StoreError> {
         let mut files = Vec::new();

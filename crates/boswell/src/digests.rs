@@ -1,7 +1,7 @@
 //! A digest as the verbs get it, and as programs read it.
 
 use memory::digest::{self, Digest};
-use memory::store::{Decision, Patience, Store, StoreError};
+use memory::store::{Decision, LockWait, Store, StoreError};
 
 use crate::answers::session::{DigestRecord, RolledUpDigest, SubagentDigest, WholeDigest};
 use crate::answers::shared::DecisionRecord;
@@ -16,12 +16,12 @@ pub(crate) fn digest_of(store: &Store, context: &Context, uid: &str) -> Result<O
         return Ok(Some(kept));
     }
     // A digest of what an eviction left would be empty.
-    if store.reads().is_let_go(uid)? {
+    if store.reads().is_evicted(uid)? {
         return Ok(None);
     }
     let settings = context.digest_settings();
     let written = Store::open(&context.places.data_dir)
-        .and_then(|mut store| digest::write_digest(&mut store, Patience::Leave, "digest", uid, &settings));
+        .and_then(|mut store| digest::write_digest(&mut store, LockWait::GiveUp, "digest", uid, &settings));
     match written {
         Ok(digest) => Ok(digest),
         // What cannot be kept can be shown all the same.

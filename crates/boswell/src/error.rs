@@ -7,7 +7,7 @@ use std::fmt;
 use std::io;
 use std::path::Path;
 
-use memory::store::{Lack, ServerErrorKind, Store, StoreError};
+use memory::store::{FailureCause, ServerErrorKind, Store, StoreError};
 
 use crate::answers::error::{ErrorAnswer, ErrorRecord};
 use memory::logs::LogError;
@@ -191,10 +191,10 @@ impl From<StoreError> for CommandError {
                 "the packs and the agents' own logs are not touched by this; `boswell doctor --deep` says more, and \
                  `boswell doctor --repair` makes a new database of what can be read, of the packs and of the logs",
             ),
-            _ if error.lack().is_some() => {
-                let hint = match error.lack() {
-                    Some(Lack::Room) => "there is no room on the disk; nothing that was kept is lost, and the next sweep goes on",
-                    Some(Lack::Right) => "the data directory and the files in it must be yours to write",
+            _ if error.failure_cause().is_some() => {
+                let hint = match error.failure_cause() {
+                    Some(FailureCause::DiskFull) => "there is no room on the disk; nothing that was kept is lost, and the next sweep goes on",
+                    Some(FailureCause::NotWritable) => "the data directory and the files in it must be yours to write",
                     _ => "no room on the disk, an I/O error, or a data directory that is not yours; nothing that was kept is lost",
                 };
                 Self::user("store-unusable", &error).with_hint(hint)
@@ -214,12 +214,12 @@ impl From<StoreError> for CommandError {
                 Self::user("store-damaged", &error).with_hint("`boswell rebuild` makes it again from what is kept")
             }
             StoreError::Server(told) => match told.kind() {
-                ServerErrorKind::Away => Self::user("store-away", &error)
+                ServerErrorKind::Unavailable => Self::user("store-away", &error)
                     .with_hint("is the server up, and can it be reached from here?")
                     .retryable(),
                 ServerErrorKind::Denied => Self::user("store-denied", &error)
                     .with_hint("the password comes from `store.password_file` or `hub.password_file`, `PGPASSWORD` or `~/.pgpass`, and the role must be allowed to do it; see docs/hub.md"),
-                ServerErrorKind::Full | ServerErrorKind::Other => Self::user("store-failed", &error),
+                ServerErrorKind::DiskFull | ServerErrorKind::Other => Self::user("store-failed", &error),
             },
             StoreError::Database(_) | StoreError::Unknown { .. } => Self::user("store-failed", &error)
                 .with_hint("is the data directory yours to read? `boswell doctor --deep` says more"),

@@ -9,7 +9,7 @@ use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp, ToSpan};
 use memory::annotations::normalize_tag;
-use memory::store::{Listed, Store, StoreError};
+use memory::store::{ListedSession, Store, StoreError};
 use transcript::Outcome;
 
 use crate::agent_arg::AgentName;
@@ -239,7 +239,7 @@ impl Filters<'_> {
     }
 
     /// Whether a session is asked for.
-    pub(crate) fn take(&self, session: &Listed) -> bool {
+    pub(crate) fn take(&self, session: &ListedSession) -> bool {
         let is_agent = self.agents.is_empty() || self.agents.contains(&session.flavor());
         let has_tags = self.tags.iter().all(|tag| session.said.tags.contains(tag));
         let is_among = self
@@ -284,7 +284,7 @@ impl Filters<'_> {
         is_named || args.here || args.since.is_some() || args.until.is_some()
     }
 
-    fn takes_place(&self, session: &Listed) -> bool {
+    fn takes_place(&self, session: &ListedSession) -> bool {
         let cwd = session.cwd.as_deref();
         let is_project = match &self.project {
             None => true,
@@ -313,7 +313,7 @@ impl Filters<'_> {
     }
 
     /// A session takes as long as it takes: any part of it will do.
-    fn takes_time(&self, session: &Listed) -> bool {
+    fn takes_time(&self, session: &ListedSession) -> bool {
         let started = session.started_micros.or(session.last_micros);
         let is_later = |since: Timestamp| session.last_micros.is_some_and(|at| at >= since.as_microsecond());
         let is_earlier = |until: Timestamp| started.is_some_and(|at| at < until.as_microsecond());
@@ -322,7 +322,7 @@ impl Filters<'_> {
 }
 
 /// Whether a session went on in one of these directories.
-pub(crate) fn lies_in(session: &Listed, directories: &[PathBuf]) -> bool {
+pub(crate) fn lies_in(session: &ListedSession, directories: &[PathBuf]) -> bool {
     let cwd = session.cwd.as_deref().map(Path::new);
     cwd.is_some_and(|cwd| directories.iter().any(|directory| cwd.starts_with(directory)))
 }

@@ -2,8 +2,8 @@
 
 use std::cell::RefCell;
 
-use memory::hub::{self, Pushed, Share};
-use memory::store::{Patience, Place, Store, StoreError};
+use memory::hub::{self, PushScope, PushSummary};
+use memory::store::{LockWait, Store, StoreError, StoreLocation};
 
 use crate::context::Context;
 use crate::ui::{Ui, escape};
@@ -18,27 +18,31 @@ pub(crate) fn push_quietly(ui: &mut Ui, context: &Context) {
 }
 
 /// Delivers what is new in the data directory.
-pub(crate) fn deliver(ui: &mut Ui, context: &Context, hub: &Place) -> Result<Pushed, StoreError> {
+pub(crate) fn deliver(ui: &mut Ui, context: &Context, hub: &StoreLocation) -> Result<PushSummary, StoreError> {
     let here = context.places.data_dir.local();
     let Some(source) = open_source(&here)? else {
-        return Ok(Pushed::default());
+        return Ok(PushSummary::default());
     };
     let mut target = Store::open(hub)?;
     let told = RefCell::new(ui);
     let waiting = || say_waiting(&mut told.borrow_mut());
-    let share = |uid: &str| -> Result<Share, StoreError> {
+    let share = |uid: &str| -> Result<PushScope, StoreError> {
         let view = source.reads().view(uid)?;
         let names = view.iter().flat_map(|view| [view.repo.as_deref(), view.cwd.as_deref()]);
         let is_full = names.flatten().any(|name| context.config.hub.is_full(name));
-        Ok(if is_full { Share::Full } else { context.config.hub.share })
+        Ok(if is_full {
+            PushScope::Full
+        } else {
+            context.config.hub.share
+        })
     };
-    let pushed = hub::push(&source, &mut target, &share, context.now, Patience::Wait(&waiting))?;
+    let pushed = hub::push_sessions(&source, &mut target, &share, context.now, LockWait::Wait(&waiting))?;
     tell_apart(&mut told.borrow_mut(), &pushed);
     Ok(pushed)
 }
 
 /// Two logs of one session that begin differently are nobody's to mix.
-fn tell_apart(ui: &mut Ui, pushed: &Pushed) {
+fn tell_apart(ui: &mut Ui, pushed: &PushSummary) {
     for uid in &pushed.apart {
         let uid = escape(uid).into_owned();
         ui.warning(format_args!(
@@ -49,7 +53,7 @@ fn tell_apart(ui: &mut Ui, pushed: &Pushed) {
 
 /// Opens a memory that is carried from. One that an older version wrote lacks tables until somebody opens it who may write; where nobody may, it
 /// is taken as it is.
-pub(crate) fn open_source(place: &Place) -> Result<Option<Store>, StoreError> {
+pub(crate) fn open_source(place: &StoreLocation) -> Result<Option<Store>, StoreError> {
     let existing = Store::open_existing(place)?;
     Ok(existing.map(|existing| Store::open(place).unwrap_or(existing)))
 }

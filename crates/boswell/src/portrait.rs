@@ -3,7 +3,7 @@
 use jiff::tz::TimeZone;
 use memory::kept;
 use memory::session_text::{SessionTexts, SourceLog, SourceText, TextLocation};
-use memory::store::{Annotations, Counted, Decision, Fact, Status, Store};
+use memory::store::{Annotations, Decision, SessionCounts, SessionFact, SessionStatus, Store};
 use transcript::{Agent, Call, Outcome, Session, SessionEvent, SessionUid, Turn, counted, wall_clock_s};
 
 use crate::answers::session::{FactRecord, PromptRecord, SessionPortrait, SubagentRecord};
@@ -20,16 +20,16 @@ const SUMMARY_CHARS_MAX: usize = 120;
 /// All that is told of a session beside its events.
 pub(crate) struct Portrait {
     pub(crate) session: Session,
-    pub(crate) status: Status,
+    pub(crate) status: SessionStatus,
     pub(crate) said: Annotations,
     pub(crate) turns: Vec<Turn>,
     pub(crate) subagents: Vec<Session>,
-    counted: Counted,
+    counted: SessionCounts,
     lines: u64,
     faults: u64,
     decisions: Vec<Decision>,
     /// What hooks and wrapped commands told, oldest first.
-    facts: Vec<Fact>,
+    facts: Vec<SessionFact>,
     calls: Vec<Call>,
     subagent_calls: Vec<Call>,
     /// What histories told, oldest first.
@@ -140,7 +140,7 @@ impl Portrait {
             tokens,
         };
         let mut lines = text::header(ui, &head, zone);
-        if self.status == Status::PromptsOnly {
+        if self.status == SessionStatus::PromptsOnly {
             // Nobody counted what nobody read.
             lines.truncate(2);
             lines.push(format!("  {}", plural(self.counted.prompts, "prompt")));
@@ -167,9 +167,9 @@ impl Portrait {
     /// What is left of the session.
     fn state(&self, zone: &TimeZone) -> String {
         let mut state = vec![match self.status {
-            Status::Kept => format!("kept: {} of logs", measure::bytes(self.counted.bytes)),
-            Status::Evicted => self.describe_evicted(zone),
-            Status::PromptsOnly => "prompts only: its log was deleted before the first sweep".to_owned(),
+            SessionStatus::Kept => format!("kept: {} of logs", measure::bytes(self.counted.bytes)),
+            SessionStatus::Evicted => self.describe_evicted(zone),
+            SessionStatus::PromptsOnly => "prompts only: its log was deleted before the first sweep".to_owned(),
         }];
         if self.faults > 0 {
             state.push(plural(self.faults, "fault"));
@@ -270,7 +270,7 @@ impl Portrait {
 }
 
 /// What was told of a session, where that says more than that it went on.
-fn told_fact(fact: &Fact, zone: &TimeZone) -> Option<String> {
+fn told_fact(fact: &SessionFact, zone: &TimeZone) -> Option<String> {
     let at = date_time(fact.at, zone);
     let words = fact.error.as_deref().or(fact.reason.as_deref());
     let words = words.map(|words| escape(words).replace('_', " "));

@@ -340,7 +340,7 @@ impl Writer<'_> {
             Some(self.zone.to_datetime(at).date())
         };
         let listed = store.reads().listed()?;
-        let is_on_day = |session: &&memory::store::Listed| {
+        let is_on_day = |session: &&memory::store::ListedSession| {
             let (first, last) = (day_of(session.started_micros), day_of(session.ended_micros));
             session.is_subagent && first.is_some_and(|first| first <= date) && last.is_some_and(|last| date <= last)
         };

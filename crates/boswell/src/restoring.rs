@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use memory::restore::{self, Plan, Planned, RestoreError, Target};
+use memory::restore::{self, PlannedFile, RestoreError, RestorePlan, RestoreTarget};
 use memory::session_text::{SessionTexts, TextLocation};
 
 use crate::context::Context;
@@ -19,13 +19,13 @@ pub(crate) fn plan(
     named: &Named,
     location: &TextLocation,
     directory: Option<&Path>,
-) -> Result<Plan, CommandError> {
+) -> Result<RestorePlan, CommandError> {
     if matches!(location, TextLocation::Evicted(..) | TextLocation::PromptsOnly) {
         return Err(text_gone(&context.zone, texts.masker, &named.session_uid, location));
     }
     let roots = context.memory_roots();
-    let target = directory.map_or(Target::InPlace(&roots), Target::Directory);
-    restore::plan(texts, &named.session_uid, target).map_err(told)
+    let target = directory.map_or(RestoreTarget::InPlace(&roots), RestoreTarget::Directory);
+    restore::plan_restore(texts, &named.session_uid, target).map_err(told)
 }
 
 /// What a person can do about a session that cannot be given back.
@@ -41,9 +41,9 @@ pub(crate) fn told(error: RestoreError) -> CommandError {
 }
 
 /// Says how far files differ from what the agent wrote.
-pub(crate) fn tell_masked(ui: &mut Ui, plan: &Plan) {
+pub(crate) fn tell_masked(ui: &mut Ui, plan: &RestorePlan) {
     let new = || plan.files.iter().filter(|file| !file.is_there);
-    let sum = |count: fn(&Planned) -> u64| new().map(count).sum::<u64>();
+    let sum = |count: fn(&PlannedFile) -> u64| new().map(count).sum::<u64>();
     let masked = sum(|file| file.redactions);
     if masked > 0 {
         let secrets = plural(masked, "masked secret");

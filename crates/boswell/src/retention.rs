@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-use memory::retention::{DATA_LOSS, Done, Drop, Policy, Reason, Retention};
+use memory::retention::{DATA_LOSS, EvictionReason, EvictionSummary, PlannedEviction, Retention, RetentionPolicy};
 
 use crate::answers;
 use crate::answers::keep::LossEvent;
@@ -16,10 +16,10 @@ use crate::ui::{Ui, measure};
 const LOST_SHOWN: usize = 10;
 
 /// Returns the caps and the time at which the present day began.
-pub(crate) fn policy(context: &Context) -> Policy {
+pub(crate) fn policy(context: &Context) -> RetentionPolicy {
     let retention = &context.config.retention;
     let today = context.now.to_zoned(context.zone.clone()).start_of_day();
-    Policy {
+    RetentionPolicy {
         raw_soft_cap_bytes: retention.raw_soft_cap_bytes,
         raw_hard_cap_bytes: retention.raw_hard_cap_bytes,
         raw_max_age_days: retention.raw_max_age_days,
@@ -37,17 +37,17 @@ pub(crate) fn order(context: &Context) -> Retention<'_> {
 }
 
 /// Returns why a session is evicted, for people.
-pub(crate) fn why(reason: Reason) -> &'static str {
+pub(crate) fn why(reason: EvictionReason) -> &'static str {
     match reason {
-        Reason::Age { .. } => "age (days since it was last read)",
-        Reason::Budget => "budget (over the soft cap)",
-        Reason::HardCap => "budget (over the hard cap)",
-        Reason::Overflow => "overflow (over the hard cap, no digest)",
+        EvictionReason::Age { .. } => "age (days since it was last read)",
+        EvictionReason::Budget => "budget (over the soft cap)",
+        EvictionReason::HardCap => "budget (over the hard cap)",
+        EvictionReason::Overflow => "overflow (over the hard cap, no digest)",
     }
 }
 
 /// Returns the warning about raw text that was lost, or `None` if none was.
-pub(crate) fn loss_message(context: &Context, done: &Done) -> Option<String> {
+pub(crate) fn loss_message(context: &Context, done: &EvictionSummary) -> Option<String> {
     let (sessions, bytes) = done.lost().fold((0, 0), |(n, bytes), drop| (n + 1, bytes + drop.bytes));
     (sessions > 0).then(|| {
         format!(
@@ -74,11 +74,11 @@ pub(crate) fn distilled_message(context: &Context, bytes: u64) -> Option<String>
 }
 
 /// Warns of raw text that was lost and runs the configured `notify` command. A loss has its own exit code.
-pub(crate) fn tell_loss(ui: &mut Ui, context: &Context, done: &Done) -> Outcome {
+pub(crate) fn tell_loss(ui: &mut Ui, context: &Context, done: &EvictionSummary) -> Outcome {
     let Some(message) = loss_message(context, done) else {
         return Outcome::Done;
     };
-    let lost: Vec<&Drop> = done.lost().collect();
+    let lost: Vec<&PlannedEviction> = done.lost().collect();
     let bytes: u64 = lost.iter().map(|drop| drop.bytes).sum();
     ui.warning(message);
     for drop in lost.iter().take(LOST_SHOWN) {

@@ -3,17 +3,17 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use memory::sources::Root;
+use memory::sources::LogRoot;
 use transcript::Agent;
 
 use crate::agent_arg::AgentName;
 use crate::context::Context;
 
 /// The roots that are asked for: the agents' own, and those of the command line, which may hold any agent.
-pub(crate) fn roots(context: &Context, agents: &[AgentName], extra: &[ExtraRoot]) -> Vec<Root> {
+pub(crate) fn roots(context: &Context, agents: &[AgentName], extra: &[ExtraRoot]) -> Vec<LogRoot> {
     let wanted = |agent: Agent| agents.is_empty() || agents.iter().any(|name| name.0 == agent);
     let extra = extra.iter().flat_map(|extra| {
-        Agent::ALL.into_iter().map(|agent| Root {
+        Agent::ALL.into_iter().map(|agent| LogRoot {
             agent,
             path: context.places.current_dir.join(&extra.path),
             label: Some(extra.label.clone()),

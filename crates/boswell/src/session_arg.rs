@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use memory::store::{Listed, Status, Store, StoreError};
+use memory::store::{ListedSession, SessionStatus, Store, StoreError};
 use transcript::Agent;
 
 use crate::context::Context;
@@ -24,7 +24,7 @@ pub(crate) const SESSION_HELP: &str =
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Named {
     pub(crate) session_uid: String,
-    pub(crate) status: Status,
+    pub(crate) status: SessionStatus,
 }
 
 /// Opens the memory of this machine.
@@ -46,7 +46,7 @@ pub(crate) fn resolve_among(
     store: &Store,
     context: &Context,
     word: &str,
-    takes: &dyn Fn(&Listed) -> bool,
+    takes: &dyn Fn(&ListedSession) -> bool,
 ) -> Result<Named, CommandError> {
     if let Some(named) = of_whole_id(store, word, takes)? {
         return Ok(named);
@@ -60,7 +60,7 @@ pub(crate) fn resolve_among(
     // What has no log, and what somebody started on the side, is not what a person did last.
     let mut own = listed
         .iter()
-        .filter(|session| session.status == Status::Kept && !session.is_subagent && !session.is_hidden);
+        .filter(|session| session.status == SessionStatus::Kept && !session.is_subagent && !session.is_hidden);
     match word {
         "last" => {
             return own.next().map(named).ok_or_else(|| unknown(none));
@@ -72,13 +72,14 @@ pub(crate) fn resolve_among(
         }
         _ => {}
     }
-    let begins =
-        |session: &&Listed| session.session_uid.starts_with(word) || session.native_session_id().starts_with(word);
-    let mut found: Vec<&Listed> = listed.iter().filter(begins).collect();
-    let is_exact = |session: &&&Listed| session.session_uid == word || session.native_session_id() == word;
-    let exact: Vec<&Listed> = found.iter().filter(is_exact).copied().collect();
+    let begins = |session: &&ListedSession| {
+        session.session_uid.starts_with(word) || session.native_session_id().starts_with(word)
+    };
+    let mut found: Vec<&ListedSession> = listed.iter().filter(begins).collect();
+    let is_exact = |session: &&&ListedSession| session.session_uid == word || session.native_session_id() == word;
+    let exact: Vec<&ListedSession> = found.iter().filter(is_exact).copied().collect();
     // A session's own id begins its subagents' ids, too: the session is meant.
-    let main: Vec<&Listed> = found
+    let main: Vec<&ListedSession> = found
         .iter()
         .filter(|session| !session.native_session_id().contains('/'))
         .copied()
@@ -95,7 +96,7 @@ pub(crate) fn resolve_among(
     }
 }
 
-fn named(session: &Listed) -> Named {
+fn named(session: &ListedSession) -> Named {
     Named {
         session_uid: session.session_uid.clone(),
         status: session.status,
@@ -103,14 +104,14 @@ fn named(session: &Listed) -> Named {
 }
 
 /// The session that a whole uid, or an agent's whole id, names: agents name sessions so, and no list of all is needed.
-fn of_whole_id(store: &Store, word: &str, takes: &dyn Fn(&Listed) -> bool) -> Result<Option<Named>, StoreError> {
+fn of_whole_id(store: &Store, word: &str, takes: &dyn Fn(&ListedSession) -> bool) -> Result<Option<Named>, StoreError> {
     let uids = match word.contains(':') {
         true => vec![word.to_owned()],
         false => Agent::ALL.map(|agent| format!("{}:{word}", agent.as_str())).to_vec(),
     };
     let mut found = Vec::new();
     for uid in uids {
-        found.extend(store.reads().listed_one(&uid)?.filter(takes));
+        found.extend(store.reads().find_listed(&uid)?.filter(takes));
     }
     Ok(match found.as_slice() {
         [only] => Some(named(only)),
@@ -119,7 +120,7 @@ fn of_whole_id(store: &Store, word: &str, takes: &dyn Fn(&Listed) -> bool) -> Re
 }
 
 /// The session of a log that is named by its path.
-fn of_log(store: &Store, context: &Context, word: &str, listed: &[Listed]) -> Result<Named, CommandError> {
+fn of_log(store: &Store, context: &Context, word: &str, listed: &[ListedSession]) -> Result<Named, CommandError> {
     let path = context.places.current_dir.join(word);
     if !path.is_file() {
         return Err(unknown(format_args!("no session in the memory begins with: `{word}`")));
@@ -139,7 +140,12 @@ fn unknown(message: impl std::fmt::Display) -> CommandError {
     CommandError::not_found("session-unknown", message).with_hint("`boswell sweep` reads what is new")
 }
 
-fn ambiguous(store: &Store, context: &Context, word: &str, several: &[&Listed]) -> Result<CommandError, StoreError> {
+fn ambiguous(
+    store: &Store,
+    context: &Context,
+    word: &str,
+    several: &[&ListedSession],
+) -> Result<CommandError, StoreError> {
     let mut message = format!("several sessions begin with `{word}`:");
     for session in several.iter().take(CANDIDATES_MAX) {
         message += &format!("\n  {}", escape(&session.session_uid));

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
-use memory::store::{Listed, SHORT_ID_CHARS, Store, StoreError};
+use memory::store::{ListedSession, SHORT_ID_CHARS, Store, StoreError};
 
 /// Words that name a session without being its id.
 const RESERVED: [&str; 2] = ["last", "here"];
@@ -17,7 +17,7 @@ pub(crate) struct SessionIds<'l> {
 }
 
 impl<'l> SessionIds<'l> {
-    pub(crate) fn new(listed: &'l [Listed]) -> Self {
+    pub(crate) fn new(listed: &'l [ListedSession]) -> Self {
         let mut counts = BTreeMap::new();
         for session in listed {
             *counts.entry(session.native_session_id()).or_default() += 1;

@@ -1,7 +1,7 @@
 //! A session in a few words: its name, title or first prompt, and its outcome.
 
 use memory::digest;
-use memory::store::{Counted, Listed, Store, StoreError};
+use memory::store::{ListedSession, SessionCounts, Store, StoreError};
 
 use crate::context::Context;
 use crate::error::CommandError;
@@ -26,7 +26,7 @@ pub(crate) fn current_outcome(
 }
 
 /// What a session is about: by the user's name for it, else in its own words.
-pub(crate) fn words<'s>(session: &'s Listed, counted: &'s Counted) -> Option<&'s str> {
+pub(crate) fn words<'s>(session: &'s ListedSession, counted: &'s SessionCounts) -> Option<&'s str> {
     let first = counted.first_prompt.as_deref().or(session.first_prompt.as_deref());
     let title = session.title.as_deref().filter(|title| !title.is_empty());
     session.said.name.as_deref().or(title).or(first)

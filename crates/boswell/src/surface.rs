@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use memory::store::{Decision, Place, Store};
+use memory::store::{Decision, Store, StoreLocation};
 use memory::surface::{ExportKind, write_export};
 
 use crate::answers;
@@ -13,7 +13,12 @@ use crate::error::CommandError;
 use crate::ui::Ui;
 
 /// Writes new digests as files.
-pub(crate) fn digests(ui: &mut Ui, context: &Context, memory: &Place, uids: &[String]) -> Result<(), CommandError> {
+pub(crate) fn digests(
+    ui: &mut Ui,
+    context: &Context,
+    memory: &StoreLocation,
+    uids: &[String],
+) -> Result<(), CommandError> {
     let Some(directory) = context.config.surface_dir.as_deref().filter(|_| !uids.is_empty()) else {
         return Ok(());
     };

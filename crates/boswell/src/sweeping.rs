@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use indicatif::{ProgressBar, ProgressStyle};
 use memory::mask::Masker;
 use memory::retention::count_reasons;
-use memory::sources::Root;
-use memory::store::{Patience, Place};
+use memory::sources::LogRoot;
+use memory::store::{LockWait, StoreLocation};
 use memory::sweep::{Sweep, SweepReport, dry_run, run as run_sweep};
 
 use crate::alerts;
@@ -22,8 +22,8 @@ use crate::waiting::say_waiting;
 
 /// What is swept, and where to.
 pub(crate) struct Order<'a> {
-    pub(crate) directory: &'a Place,
-    pub(crate) roots: &'a [Root],
+    pub(crate) directory: &'a StoreLocation,
+    pub(crate) roots: &'a [LogRoot],
     pub(crate) masker: &'a Masker,
     pub(crate) is_dry: bool,
     /// Leaves where somebody else writes.
@@ -57,9 +57,9 @@ pub(crate) fn sweep(ui: &mut Ui, context: &Context, order: &Order<'_>) -> Result
         let told = RefCell::new(&mut *ui);
         let waiting = || bar.suspend(|| say_waiting(&mut told.borrow_mut()));
         let patience = if order.is_scheduled {
-            Patience::Leave
+            LockWait::GiveUp
         } else {
-            Patience::Wait(&waiting)
+            LockWait::Wait(&waiting)
         };
         run_sweep(&sweep, patience)
     };

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use thiserror::Error;
 
 use crate::mask::{MASK_VERSION, Masker};
-use crate::store::{Annotation, Annotations, Patience, Store, StoreError};
+use crate::store::{AnnotationKind, Annotations, LockWait, Store, StoreError};
 
 /// A tag is a single word.
 const TAG_CHARS_MAX: usize = 64;
@@ -77,7 +77,7 @@ pub enum TagChange {
 /// Adds or removes tags. Returns the annotations of the session afterwards.
 pub fn change_tags(
     store: &mut Store,
-    patience: Patience<'_>,
+    patience: LockWait<'_>,
     at: Timestamp,
     session_uid: &str,
     tags: &[Tag],
@@ -112,20 +112,20 @@ pub struct AnnotationResult {
 /// Sets the note or the name of a session. An empty text removes it.
 pub fn annotate(
     store: &mut Store,
-    patience: Patience<'_>,
+    patience: LockWait<'_>,
     at: Timestamp,
     session_uid: &str,
-    kind: Annotation,
+    kind: AnnotationKind,
     text: &AnnotationText,
 ) -> Result<AnnotationResult, StoreError> {
     let lock = store.lock(patience)?;
     store.write(&lock, at, kind.as_str(), |tx| {
         tx.annotate(session_uid, kind, &text.masked, at, MASK_VERSION)?;
         let sentence = match (kind, text.masked.is_empty()) {
-            (Annotation::Name, false) => format!("named {session_uid}: {}", text.masked),
-            (Annotation::Name, true) => format!("removed the name of {session_uid}"),
-            (Annotation::Note, false) => format!("set the note on {session_uid}"),
-            (Annotation::Note, true) => format!("removed the note on {session_uid}"),
+            (AnnotationKind::Name, false) => format!("named {session_uid}: {}", text.masked),
+            (AnnotationKind::Name, true) => format!("removed the name of {session_uid}"),
+            (AnnotationKind::Note, false) => format!("set the note on {session_uid}"),
+            (AnnotationKind::Note, true) => format!("removed the note on {session_uid}"),
         };
         let result = AnnotationResult {
             annotations: tx.reads().annotations_of(session_uid)?,
@@ -144,15 +144,15 @@ pub struct AnnotationText {
 
 impl AnnotationText {
     /// Masks and validates a text entered by a user.
-    pub fn new(kind: Annotation, text: &str, masker: &Masker) -> Result<Self, AnnotationError> {
+    pub fn new(kind: AnnotationKind, text: &str, masker: &Masker) -> Result<Self, AnnotationError> {
         let text = match kind {
             // A name is a single line.
-            Annotation::Name => text.split_whitespace().collect::<Vec<_>>().join(" "),
-            Annotation::Note => text.trim().to_owned(),
+            AnnotationKind::Name => text.split_whitespace().collect::<Vec<_>>().join(" "),
+            AnnotationKind::Note => text.trim().to_owned(),
         };
         let max = match kind {
-            Annotation::Name => NAME_CHARS_MAX,
-            Annotation::Note => NOTE_CHARS_MAX,
+            AnnotationKind::Name => NAME_CHARS_MAX,
+            AnnotationKind::Note => NOTE_CHARS_MAX,
         };
         let chars = text.chars().count();
         if chars > max {

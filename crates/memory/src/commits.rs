@@ -21,7 +21,7 @@ use crate::find::Asked;
 use crate::kept;
 use crate::packs;
 use crate::search::Query;
-use crate::store::{FrameRow, Listed, Status, Store, StoreError, TAIL_NO};
+use crate::store::{FrameRow, ListedSession, SessionStatus, Store, StoreError, TAIL_NO};
 
 /// Minimum length of an id that git abbreviates.
 pub const SHA_CHARS_MIN: usize = 7;
@@ -63,13 +63,13 @@ pub fn find_commit(
     store: &Store,
     sha: &str,
     threads: usize,
-    takes: &dyn Fn(&Listed) -> bool,
+    takes: &dyn Fn(&ListedSession) -> bool,
 ) -> Result<CommitSources, StoreError> {
     let sha = sha.to_ascii_lowercase();
     let mut found = CommitSources::default();
     let listed = store.reads().listed()?;
-    let kept = |session: &Listed| session.status == Status::Kept && takes(session);
-    let listed: Vec<Listed> = listed.into_iter().filter(kept).collect();
+    let kept = |session: &ListedSession| session.status == SessionStatus::Kept && takes(session);
+    let listed: Vec<ListedSession> = listed.into_iter().filter(kept).collect();
     let Ok(query) = Query::exact(&sha[..SHA_CHARS_MIN]) else {
         return Ok(found);
     };
@@ -106,7 +106,7 @@ enum SearchPass {
 /// Adds the frames and the tail of a part whose frame numbers pass `wants`.
 fn collect_runs<'u>(
     store: &Store,
-    session: &'u Listed,
+    session: &'u ListedSession,
     part: PartKind,
     batch: &mut Vec<LineRun<'u>>,
     wants: &dyn Fn(i64) -> bool,
@@ -161,7 +161,7 @@ fn search_batch<'u>(
         match &batch[at] {
             LineRun::Tail(uid, part, first, lines, bytes) => scan_bytes(uid, *part, *first, *lines, bytes),
             LineRun::Frame(uid, part, frame) => {
-                let bytes = packs::read(&directory, frame).map_err(|error| StoreError::DamagedFrame {
+                let bytes = packs::read_frame(&directory, frame).map_err(|error| StoreError::DamagedFrame {
                     session_uid: (*uid).to_owned(),
                     part: part.as_str().to_owned(),
                     frame_no: frame.frame_no,
@@ -268,7 +268,7 @@ fn find_commit_call<'e>(
         return Ok(None);
     };
     let commits = |call: &SessionEvent| -> Result<bool, StoreError> {
-        let texts = kept::texts(store, uid, std::slice::from_ref(call))?;
+        let texts = kept::read_texts(store, uid, std::slice::from_ref(call))?;
         Ok(texts.get(&call.seq).is_some_and(|text| makes_commits(text)) || makes_commits(&call.summary))
     };
     if recorded_sha(raw, sha).is_some() {

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use thiserror::Error;
 
 use crate::mask::{MASK_VERSION, Masker};
-use crate::store::{Decision, Patience, Store, StoreError};
+use crate::store::{Decision, LockWait, Store, StoreError};
 
 /// A decision is a paragraph, not a document.
 const CHARS_MAX: usize = 4_000;
@@ -50,7 +50,7 @@ impl DecisionText {
 /// Stores a decision.
 pub fn record_decision(
     store: &mut Store,
-    patience: Patience<'_>,
+    patience: LockWait<'_>,
     at: Timestamp,
     session_uid: Option<&str>,
     text: &DecisionText,

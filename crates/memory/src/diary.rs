@@ -38,7 +38,7 @@ pub use days::{DiaryDay, list_days};
 pub use traces::{WorkspaceTrace, find_traces, remove_days, workspace_sessions};
 pub use window::{DayStatus, DayWindow, WindowError};
 
-use crate::sources::{self, Log, Root};
+use crate::sources::{self, LogFile, LogRoot};
 use crate::store::Store;
 use collect::CandidateLog;
 
@@ -53,7 +53,7 @@ pub struct PrepareRequest<'a> {
     pub window: &'a DayWindow,
     pub zone: &'a TimeZone,
     pub now: Timestamp,
-    pub roots: &'a [Root],
+    pub roots: &'a [LogRoot],
     /// The project root of a session whose log names none, by agent.
     pub fallback_roots: BTreeMap<Agent, PathBuf>,
     /// The directory that contains the workspaces.
@@ -189,10 +189,10 @@ pub fn prepare(request: &PrepareRequest<'_>, store: Option<&Store>) -> Result<Pr
 /// largest logs come first because a thread that gets one last would work alone at the end.
 fn day_candidates<'l>(
     request: &PrepareRequest<'_>,
-    logs: &'l [Log],
+    logs: &'l [LogFile],
     recalled: &'l [recalled::RecalledLog],
 ) -> Vec<CandidateLog<'l>> {
-    let mut on_day: Vec<&Log> = logs
+    let mut on_day: Vec<&LogFile> = logs
         .iter()
         .filter(|log| collect::may_contain(log, request.window.start))
         .collect();
@@ -232,11 +232,11 @@ fn has_newer_logs(request: &PrepareRequest<'_>, prepared_at: Option<Timestamp>) 
 }
 
 /// Finds the logs of all roots, without duplicates.
-fn find_logs(request: &PrepareRequest<'_>, notes: &mut AuditNotes) -> Vec<Log> {
-    let mut logs: Vec<Log> = Vec::new();
+fn find_logs(request: &PrepareRequest<'_>, notes: &mut AuditNotes) -> Vec<LogFile> {
+    let mut logs: Vec<LogFile> = Vec::new();
     for agent in [Agent::Codex, Agent::Claude, Agent::Grok] {
         for root in request.roots.iter().filter(|root| root.agent == agent) {
-            let found = sources::find(root);
+            let found = sources::find_logs(root);
             logs.extend(found.logs);
             let unread = found.unread.into_iter();
             notes
@@ -250,7 +250,7 @@ fn find_logs(request: &PrepareRequest<'_>, notes: &mut AuditNotes) -> Vec<Log> {
 }
 
 /// Returns the directories of a root that contain logs.
-fn log_directories(root: &Root) -> Vec<PathBuf> {
+fn log_directories(root: &LogRoot) -> Vec<PathBuf> {
     let names: &[&str] = match root.agent {
         Agent::Claude => &["projects"],
         Agent::Codex => &["sessions", "archived_sessions"],

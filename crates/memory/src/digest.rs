@@ -23,7 +23,7 @@ use transcript::{Call, Session, SessionEvent, Turn};
 use self::lines::Wanted;
 use self::make::DigestBuilder;
 use crate::repos::{self, Repo};
-use crate::store::{Fact, Patience, Place, Store, StoreError};
+use crate::store::{LockWait, SessionFact, Store, StoreError, StoreLocation};
 
 use crate::steps::{Step, StepJoiner};
 
@@ -66,7 +66,7 @@ pub struct DigestFacts {
     /// The repository of the session's directory, if that still exists on disk.
     pub place: Option<Repo>,
     /// What hooks and wrapped commands reported, oldest first.
-    pub told: Vec<Fact>,
+    pub told: Vec<SessionFact>,
 }
 
 /// Returns the digest of a session. The result depends on nothing but the arguments.
@@ -87,7 +87,7 @@ pub fn make_digest<'e>(
 /// The digests are made without the write lock, so that other commands can write meanwhile.
 pub(crate) fn write_due_digests(
     store: &mut Store,
-    patience: Patience<'_>,
+    patience: LockWait<'_>,
     command: &str,
     settings: &DigestSettings<'_>,
     threads: usize,
@@ -132,12 +132,12 @@ pub(crate) fn write_due_digests(
 }
 
 /// A digest, and the state of the session it was made from.
-type MadeDigest = (Digest, crate::store::Growth);
+type MadeDigest = (Digest, crate::store::SessionGrowth);
 
 /// Makes digests together with other threads until all are made or the receiver hangs up. Each thread has its own
 /// connection.
 fn make_due_digests(
-    place: &Place,
+    place: &StoreLocation,
     due: &[String],
     next: &AtomicUsize,
     settings: &DigestSettings<'_>,
@@ -171,7 +171,7 @@ fn skip_damaged(made: Result<Option<MadeDigest>, StoreError>) -> Option<Result<M
 /// Writes digests, except those of sessions that have grown meanwhile. Returns the uids of the written ones.
 fn write_digests(
     store: &mut Store,
-    patience: Patience<'_>,
+    patience: LockWait<'_>,
     command: &str,
     settings: &DigestSettings<'_>,
     made: &[MadeDigest],
@@ -197,7 +197,7 @@ fn write_digests(
 /// returned unchanged if it is current or sealed. Returns `None` if the session is unknown or has no stored lines.
 pub fn write_digest(
     store: &mut Store,
-    patience: Patience<'_>,
+    patience: LockWait<'_>,
     command: &str,
     session_uid: &str,
     settings: &DigestSettings<'_>,
@@ -247,7 +247,7 @@ pub fn compute_digest(
         turns: reads.turns(session_uid)?,
         calls: reads.calls_of(session_uid)?,
         findings: lines::look(store, session_uid, wanted)?,
-        place: session.cwd.as_deref().and_then(|cwd| repos::of(Path::new(cwd))),
+        place: session.cwd.as_deref().and_then(|cwd| repos::find_repo(Path::new(cwd))),
         told: reads.facts_of(session_uid)?,
         session,
     };

@@ -19,10 +19,10 @@ use transcript::{Agent, Unknown};
 use crate::files;
 use crate::logs::{LogError, Survey, survey};
 use crate::mask::Masker;
-use crate::sources::{self, Log, Root, Unread};
+use crate::sources::{self, LogFile, LogRoot, UnreadPath};
 
 pub use deep::{Damage, DamageKind, StoreHealth, examine_store, mark_damaged};
-pub use remake::{Remade, remake_database};
+pub use remake::{RebuiltDatabase, rebuild_database};
 
 /// Claude Code deletes logs older than this if its settings do not name another period.
 const CLEANUP_DAYS_DEFAULT: u32 = 30;
@@ -43,11 +43,11 @@ pub struct AgentHealth {
     /// Parse errors inside logs, by reason.
     pub faults: BTreeMap<String, FaultCount>,
     /// Files that could not be read at all.
-    pub unread: Vec<Unread>,
+    pub unread: Vec<UnreadPath>,
     /// Sessions that are in several logs. Only the longest log of each is stored.
-    pub copies: Vec<Copies>,
+    pub copies: Vec<DuplicateSession>,
     /// What the agent itself will delete, or `None` if it never deletes logs.
-    pub cleanup: Option<Cleanup>,
+    pub cleanup: Option<AgentCleanup>,
     /// The logs of each session, collected while they are read.
     logs: BTreeMap<String, Vec<PathBuf>>,
 }
@@ -55,7 +55,7 @@ pub struct AgentHealth {
 /// A root and whether it exists.
 #[derive(Debug)]
 pub struct RootHealth {
-    pub root: Root,
+    pub root: LogRoot,
     pub is_there: bool,
 }
 
@@ -69,13 +69,13 @@ pub struct FaultCount {
 
 /// A session and all logs that contain it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Copies {
+pub struct DuplicateSession {
     pub session_uid: String,
     /// Sorted by path.
     pub paths: Vec<PathBuf>,
 }
 
-impl Copies {
+impl DuplicateSession {
     fn new(session_uid: String, mut paths: Vec<PathBuf>) -> Self {
         paths.sort();
         Self { session_uid, paths }
@@ -84,25 +84,25 @@ impl Copies {
 
 /// What the agent's own cleanup will delete.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Cleanup {
+pub struct AgentCleanup {
     pub period_days: u32,
     /// `true` if the user's settings name no period, so that the agent's default applies.
     pub is_default: bool,
     /// Logs that are deleted within a week, the earliest first.
-    pub due: Vec<Due>,
+    pub due: Vec<DueLog>,
 }
 
 /// A log that will be deleted.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Due {
+pub struct DueLog {
     pub path: PathBuf,
     pub deleted_at: Timestamp,
 }
 
 /// What to examine, and how.
 #[derive(Clone, Copy)]
-pub struct Examination<'a> {
-    pub roots: &'a [Root],
+pub struct LogExamination<'a> {
+    pub roots: &'a [LogRoot],
     pub now: Timestamp,
     pub threads: usize,
     pub masker: &'a Masker,
@@ -113,8 +113,8 @@ pub struct Examination<'a> {
 }
 
 /// Examines the logs in all roots.
-pub fn examine(examination: &Examination<'_>) -> Vec<AgentHealth> {
-    let Examination {
+pub fn examine_logs(examination: &LogExamination<'_>) -> Vec<AgentHealth> {
+    let LogExamination {
         roots,
         now,
         threads,
@@ -128,7 +128,7 @@ pub fn examine(examination: &Examination<'_>) -> Vec<AgentHealth> {
         let mut logs = Vec::new();
         for root in roots.iter().filter(|root| root.agent == agent) {
             let is_there = root.path.is_dir();
-            let walked = sources::find(root);
+            let walked = sources::find_logs(root);
             health.unread.extend(walked.unread);
             logs.extend(walked.logs.into_iter().filter(|log| !is_ignored(&log.path)));
             health.roots.push(RootHealth {
@@ -149,22 +149,26 @@ pub fn examine(examination: &Examination<'_>) -> Vec<AgentHealth> {
 }
 
 /// Returns what Claude Code will delete from its roots, or `None` if it has no root.
-pub fn cleanup_of_claude(roots: &[Root], now: Timestamp, is_ignored: &dyn Fn(&Path) -> bool) -> Option<Cleanup> {
+pub fn plan_claude_cleanup(
+    roots: &[LogRoot],
+    now: Timestamp,
+    is_ignored: &dyn Fn(&Path) -> bool,
+) -> Option<AgentCleanup> {
     let own = || roots.iter().filter(|root| root.agent == Agent::Claude);
-    let logs = own().flat_map(|root| sources::find(root).logs);
-    let logs: Vec<Log> = logs.filter(|log| !is_ignored(&log.path)).collect();
+    let logs = own().flat_map(|root| sources::find_logs(root).logs);
+    let logs: Vec<LogFile> = logs.filter(|log| !is_ignored(&log.path)).collect();
     own().next().map(|root| plan_cleanup(&root.path, &logs, now))
 }
 
 /// Reads every log on several threads and keeps only the counts.
 fn read_all(
-    found: Vec<(AgentHealth, Vec<Log>)>,
+    found: Vec<(AgentHealth, Vec<LogFile>)>,
     threads: usize,
     masker: &Masker,
     progress: &(dyn Fn(usize, usize) + Sync),
 ) -> Vec<AgentHealth> {
     let mut healths = Vec::new();
-    let mut logs: Vec<(usize, Log)> = Vec::new();
+    let mut logs: Vec<(usize, LogFile)> = Vec::new();
     for (at, (health, agent_logs)) in found.into_iter().enumerate() {
         healths.push(health);
         logs.extend(agent_logs.into_iter().map(|log| (at, log)));
@@ -195,7 +199,7 @@ fn read_all(
         let logs = std::mem::take(&mut health.logs).into_iter();
         let several = logs.filter(|(_, paths)| paths.len() > 1);
         health.copies = several
-            .map(|(session_uid, paths)| Copies::new(session_uid, paths))
+            .map(|(session_uid, paths)| DuplicateSession::new(session_uid, paths))
             .collect();
     }
     healths
@@ -219,17 +223,17 @@ impl AgentHealth {
         }
     }
 
-    fn count_logs(&mut self, logs: &[Log]) {
+    fn count_logs(&mut self, logs: &[LogFile]) {
         self.subagents = logs.iter().filter(|log| log.is_subagent).count() as u64;
         self.sessions = logs.len() as u64 - self.subagents;
         self.bytes = logs.iter().map(|log| log.bytes).sum();
     }
 
-    fn add_survey(&mut self, log: &Log, read: Result<Survey, LogError>) {
+    fn add_survey(&mut self, log: &LogFile, read: Result<Survey, LogError>) {
         let survey = match read {
             Ok(survey) => survey,
             Err(error) => {
-                self.unread.push(Unread {
+                self.unread.push(UnreadPath {
                     path: log.path.clone(),
                     reason: error.reason(),
                 });
@@ -265,26 +269,26 @@ impl AgentHealth {
 }
 
 /// Returns what Claude Code will delete according to its settings and the age of the logs.
-fn plan_cleanup(root: &Path, logs: &[Log], now: Timestamp) -> Cleanup {
+fn plan_cleanup(root: &Path, logs: &[LogFile], now: Timestamp) -> AgentCleanup {
     let configured = files::read_companion(root, &root.join("settings.json"))
         .ok()
         .and_then(|bytes| parse_period(&bytes));
     let period_days = configured.unwrap_or(CLEANUP_DAYS_DEFAULT);
     let period = SignedDuration::from_hours(24 * i64::from(period_days));
     let soon = now + SignedDuration::from_hours(24 * SOON_DAYS);
-    let mut due: Vec<Due> = logs
+    let mut due: Vec<DueLog> = logs
         .iter()
         .filter(|log| !log.is_subagent)
         .filter_map(|log| {
             let deleted_at = log.modified?.checked_add(period).ok()?;
-            (deleted_at <= soon).then(|| Due {
+            (deleted_at <= soon).then(|| DueLog {
                 path: log.path.clone(),
                 deleted_at,
             })
         })
         .collect();
     due.sort_by(|a, b| a.deleted_at.cmp(&b.deleted_at).then_with(|| a.path.cmp(&b.path)));
-    Cleanup {
+    AgentCleanup {
         period_days,
         is_default: configured.is_none(),
         due,
@@ -327,12 +331,12 @@ mod tests {
         )
         .unwrap();
         fs::write(home.path().join("settings.json"), r#"{"cleanupPeriodDays":3}"#).unwrap();
-        let roots = [Root {
+        let roots = [LogRoot {
             agent: Agent::Claude,
             path: home.path().to_owned(),
             label: None,
         }];
-        let examination = Examination {
+        let examination = LogExamination {
             roots: &roots,
             now: Timestamp::now(),
             threads: 2,
@@ -341,7 +345,7 @@ mod tests {
             progress: &|_, _| {},
         };
         fs::write(project.join("ignored.jsonl"), "{\"type\":\"user\"}\n").unwrap();
-        let health = examine(&examination).remove(0);
+        let health = examine_logs(&examination).remove(0);
         assert_eq!((health.sessions, health.subagents), (2, 0));
         assert_eq!(health.versions.iter().collect::<Vec<_>>(), ["2.1.9", "9.0.0"]);
         assert_eq!(
@@ -380,12 +384,12 @@ mod tests {
             "019e0000-0000-7000-8000-000000000002",
             &format!(r#"{{"subagent":{{"thread_spawn":{{"parent_thread_id":"{parent}","depth":1}}}}}}"#),
         );
-        let roots = [Root {
+        let roots = [LogRoot {
             agent: Agent::Codex,
             path: home.path().to_owned(),
             label: None,
         }];
-        let examination = Examination {
+        let examination = LogExamination {
             roots: &roots,
             now: Timestamp::now(),
             threads: 1,
@@ -393,7 +397,7 @@ mod tests {
             is_ignored: &|_| false,
             progress: &|_, _| {},
         };
-        let healths = examine(&examination);
+        let healths = examine_logs(&examination);
         let codex = healths.iter().find(|health| health.agent == Agent::Codex).unwrap();
         assert_eq!((codex.sessions, codex.subagents), (1, 1));
     }

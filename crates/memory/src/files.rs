@@ -11,7 +11,7 @@ use jiff::Timestamp;
 pub(crate) const COMPANION_BYTES_MAX: u64 = 16 << 20;
 
 /// Opens a regular file that is not a link.
-pub(crate) fn open(path: &Path) -> io::Result<(File, fs::Metadata)> {
+pub(crate) fn open_regular(path: &Path) -> io::Result<(File, fs::Metadata)> {
     let not_regular = || io::Error::new(io::ErrorKind::InvalidInput, "not a regular file");
     // Checked before opening, because the system's error for a refused link would not say that the path is not a
     // regular file.
@@ -42,12 +42,12 @@ fn open_no_follow(path: &Path) -> io::Result<File> {
 }
 
 /// Returns when a file was last modified, or `None` if the file system does not record it.
-pub(crate) fn modified(metadata: &fs::Metadata) -> Option<Timestamp> {
+pub(crate) fn modified_at(metadata: &fs::Metadata) -> Option<Timestamp> {
     metadata.modified().ok().and_then(|time| Timestamp::try_from(time).ok())
 }
 
 /// Returns the real path of `path`, or an error if it is not below `tree`.
-pub(crate) fn inside(tree: &Path, path: &Path) -> io::Result<PathBuf> {
+pub(crate) fn resolve_inside(tree: &Path, path: &Path) -> io::Result<PathBuf> {
     let real = path.canonicalize()?;
     if real.starts_with(tree.canonicalize()?) {
         Ok(real)
@@ -61,7 +61,7 @@ pub(crate) fn inside(tree: &Path, path: &Path) -> io::Result<PathBuf> {
 
 /// Reads a small file completely.
 pub(crate) fn read_companion(tree: &Path, path: &Path) -> io::Result<Vec<u8>> {
-    let (file, metadata) = open(&inside(tree, path)?)?;
+    let (file, metadata) = open_regular(&resolve_inside(tree, path)?)?;
     if metadata.len() > COMPANION_BYTES_MAX {
         return Err(io::Error::new(
             io::ErrorKind::FileTooLarge,
@@ -86,7 +86,7 @@ mod tests {
         std::os::unix::fs::symlink(&secret, tree.join("x.txt")).unwrap();
         fs::write(tree.join("y.txt"), "fine").unwrap();
         assert!(read_companion(&tree, &tree.join("x.txt")).is_err());
-        assert!(open(&tree).is_err());
+        assert!(open_regular(&tree).is_err());
         assert_eq!(read_companion(&tree, &tree.join("y.txt")).unwrap(), b"fine");
     }
 }

@@ -18,9 +18,9 @@ pub(crate) use self::asked::Asked;
 pub use self::bare::{Bare, find_bare};
 pub use self::sources::{add_sources, count_sources};
 pub use self::suggest::suggest;
-use crate::search::{Enough, Hit, Query, Snippet, Work};
+use crate::search::{HitTarget, Query, SearchCost, SearchHit, Snippet};
 use crate::session_text::TextOrigin;
-use crate::store::{Listed, Status, Store, StoreError};
+use crate::store::{ListedSession, SessionStatus, Store, StoreError};
 
 /// What is asked, and of what.
 pub struct Question<'q> {
@@ -28,9 +28,9 @@ pub struct Question<'q> {
     pub now: Timestamp,
     pub threads: usize,
     /// No older session is asked once this is found.
-    pub enough: Enough,
+    pub enough: HitTarget,
     /// Which sessions are asked.
-    pub takes: &'q (dyn Fn(&Listed) -> bool + Sync),
+    pub takes: &'q (dyn Fn(&ListedSession) -> bool + Sync),
     /// Only sessions behind this one are asked, in the order of the list.
     pub behind: Option<Behind>,
     pub is_cancelled: &'q (dyn Fn() -> bool + Sync),
@@ -44,7 +44,7 @@ pub struct Behind {
 }
 
 impl Behind {
-    pub fn new(session: &Listed) -> Self {
+    pub fn new(session: &ListedSession) -> Self {
         Self {
             last_micros: session.last_micros,
             session_uid: session.session_uid.clone(),
@@ -52,7 +52,7 @@ impl Behind {
     }
 
     /// Whether a session of the list stands behind it: newest first, then by uid.
-    pub fn has(&self, session: &Listed) -> bool {
+    pub fn has(&self, session: &ListedSession) -> bool {
         let order = self.last_micros.cmp(&session.last_micros);
         order.then_with(|| session.session_uid.cmp(&self.session_uid)).is_gt()
     }
@@ -90,7 +90,7 @@ impl What {
 /// A turn that was found, or words on a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
-    pub session: Listed,
+    pub session: ListedSession,
     /// The log, if it was searched at its source.
     pub path: Option<PathBuf>,
     pub what: What,
@@ -116,7 +116,7 @@ impl Found {
         match (self.what, &self.path) {
             (What::Digest, _) => TextOrigin::Digest,
             (_, Some(_)) => TextOrigin::Source,
-            (What::Text(_), None) if self.session.status == Status::PromptsOnly => TextOrigin::Prompts,
+            (What::Text(_), None) if self.session.status == SessionStatus::PromptsOnly => TextOrigin::Prompts,
             _ => TextOrigin::Memory,
         }
     }
@@ -142,21 +142,21 @@ pub struct Findings {
     /// Sessions that were asked, and those that the filters hid.
     pub sessions: usize,
     pub hidden: usize,
-    pub work: Work,
+    pub work: SearchCost,
     pub unreadable: Vec<String>,
     /// The evicted sessions that the filters allow, newest first. Of these only the distilled memory was searched.
-    pub evicted: Vec<Listed>,
+    pub evicted: Vec<ListedSession>,
     /// How many logs of evicted sessions were searched at their sources.
     pub sources: usize,
 }
 
 /// Asks the memory.
 pub fn find(store: &Store, question: &Question<'_>) -> Result<Findings, StoreError> {
-    let _passage = store.passage()?;
+    let _passage = store.begin_sequential_read()?;
     let look = store.look()?;
     let all = store.reads().listed()?;
     let count = all.len();
-    let mut listed: Vec<Listed> = all.into_iter().filter(|session| (question.takes)(session)).collect();
+    let mut listed: Vec<ListedSession> = all.into_iter().filter(|session| (question.takes)(session)).collect();
     let hidden = count - listed.len();
     let beside = match question.behind {
         // They are few, and were told on the first page.
@@ -198,14 +198,18 @@ pub fn find(store: &Store, question: &Question<'_>) -> Result<Findings, StoreErr
     add_beside(&mut findings.found, beside);
     // Their logs belong to the first page, like their digests.
     if question.behind.is_none() {
-        listed.retain(|session| session.status == Status::Evicted);
+        listed.retain(|session| session.status == SessionStatus::Evicted);
         findings.evicted = listed;
     }
     Ok(findings)
 }
 
 /// The events on the lines of hits, by session and line.
-fn events_of(store: &Store, listed: &[Listed], hits: &[(Hit, String)]) -> HashMap<(usize, u64), Vec<SessionEvent>> {
+fn events_of(
+    store: &Store,
+    listed: &[ListedSession],
+    hits: &[(SearchHit, String)],
+) -> HashMap<(usize, u64), Vec<SessionEvent>> {
     let mut lines: BTreeMap<usize, BTreeSet<u64>> = BTreeMap::new();
     for (hit, _) in hits {
         lines.entry(hit.session).or_default().insert(hit.line);
@@ -228,7 +232,13 @@ fn nearest(events: &[SessionEvent], block: u32) -> Option<&SessionEvent> {
 }
 
 /// Tells a hit in the words of its session.
-fn told(session: &Listed, hit: Hit, part: String, event: Option<&SessionEvent>, prompt: Option<String>) -> Found {
+fn told(
+    session: &ListedSession,
+    hit: SearchHit,
+    part: String,
+    event: Option<&SessionEvent>,
+    prompt: Option<String>,
+) -> Found {
     let tool = event.and_then(|event| event.tool.as_deref()).or(hit.tool.as_deref());
     Found {
         session: session.clone(),

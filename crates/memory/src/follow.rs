@@ -50,7 +50,7 @@ impl Follow {
     pub fn open(store: &Store, session_uid: &str) -> Result<Option<Self>, StoreError> {
         let cursors = store.reads().cursors_of(session_uid)?;
         let is_log = |cursor: &&Cursor| matches!(cursor.part.as_str(), "log" | "chat_history");
-        let mut logs = cursors.iter().filter(is_log).filter(|cursor| !cursor.is_of_copy());
+        let mut logs = cursors.iter().filter(is_log).filter(|cursor| !cursor.marks_copy());
         let Some(cursor) = logs.rfind(|cursor| Path::new(&cursor.path).is_file()) else {
             return Ok(None);
         };
@@ -60,7 +60,7 @@ impl Follow {
         }
         let state = store.reads().reader_state(session_uid)?;
         let state = state.and_then(|bytes| State::from_bytes(&bytes).ok());
-        let look = files::open(&path).and_then(|(file, _)| ends::look(&path, &file, cursor));
+        let look = files::open_regular(&path).and_then(|(file, _)| ends::look(&path, &file, cursor));
         let goes_on = look.is_ok_and(|look| look.ends.is_some());
         let agent = kept::agent_of(session_uid)?;
         let part = PartKind::of_name(&cursor.part).unwrap_or(PartKind::Log);
@@ -102,7 +102,7 @@ impl Follow {
     pub fn poll(&mut self, masker: &Masker) -> Result<Appended, Lost> {
         let mut appended = Appended::default();
         let delta = &mut appended.delta;
-        let (file, metadata) = files::open(&self.path).map_err(Lost::Unreadable)?;
+        let (file, metadata) = files::open_regular(&self.path).map_err(Lost::Unreadable)?;
         if metadata.len() < self.read_to {
             return Err(Lost::Rewritten);
         }

@@ -158,7 +158,7 @@ pub fn open_lines<'m>(
     disclosure: impl Into<Disclosure<'m>>,
     form: LineForm,
 ) -> io::Result<MaskedLines<'m, LogBytes>> {
-    let (file, _) = files::open(path)?;
+    let (file, _) = files::open_regular(path)?;
     Ok(masked_lines(unpacked(path, file)?, disclosure, form))
 }
 

@@ -30,7 +30,7 @@ pub fn each_line(
             take(&ingest::kept_line(Line {
                 number,
                 offset: 0,
-                body: packs::body(body),
+                body: packs::parse_body(body),
                 terminated,
             }));
         }
@@ -71,7 +71,7 @@ pub(crate) fn read_frame(
     part: &str,
     frame: &FrameRow,
 ) -> Result<Vec<u8>, StoreError> {
-    packs::read(&store.packs(), frame).map_err(|error| StoreError::DamagedFrame {
+    packs::read_frame(&store.packs(), frame).map_err(|error| StoreError::DamagedFrame {
         session_uid: session_uid.to_owned(),
         part: part.to_owned(),
         frame_no: frame.frame_no,
@@ -121,14 +121,22 @@ pub(crate) fn number_lines(
 
 /// Returns the full texts of the given events, by `seq`, from the packs. Reads only the frames that contain one of
 /// them.
-pub fn texts(store: &Store, session_uid: &str, events: &[SessionEvent]) -> Result<HashMap<u64, String>, StoreError> {
-    let wholes = wholes(store, session_uid, events)?;
+pub fn read_texts(
+    store: &Store,
+    session_uid: &str,
+    events: &[SessionEvent],
+) -> Result<HashMap<u64, String>, StoreError> {
+    let wholes = read_full_texts(store, session_uid, events)?;
     let texts = wholes.into_iter().filter_map(|(seq, whole)| Some((seq, whole.text?)));
     Ok(texts.collect())
 }
 
-/// Returns the full texts like [`texts`], together with the images that belong to them.
-pub fn wholes(store: &Store, session_uid: &str, events: &[SessionEvent]) -> Result<HashMap<u64, Whole>, StoreError> {
+/// Returns the full texts like [`read_texts`], together with the images that belong to them.
+pub fn read_full_texts(
+    store: &Store,
+    session_uid: &str,
+    events: &[SessionEvent],
+) -> Result<HashMap<u64, Whole>, StoreError> {
     let agent = agent_of(session_uid)?;
     let mut at_line: BTreeMap<(PartKind, u64), Vec<&SessionEvent>> = BTreeMap::new();
     for event in events {
@@ -142,9 +150,10 @@ pub fn wholes(store: &Store, session_uid: &str, events: &[SessionEvent]) -> Resu
             .range((part, 0)..=(part, u64::MAX))
             .map(|((_, line), _)| *line)
             .collect();
-        for wanted in runs(&lines) {
+        for wanted in merge_line_ranges(&lines) {
             each_line_of(store, session_uid, part.as_str(), &wanted, |number, line| {
-                let (Some(events), LineBody::Bytes(line)) = (at_line.get(&(part, number)), packs::body(line)) else {
+                let (Some(events), LineBody::Bytes(line)) = (at_line.get(&(part, number)), packs::parse_body(line))
+                else {
                     return;
                 };
                 wholes.extend(whole::of_line(agent, line, events));
@@ -160,7 +169,7 @@ pub fn wholes(store: &Store, session_uid: &str, events: &[SessionEvent]) -> Resu
 }
 
 /// Merges nearby lines into ranges, so that a frame is read only once for them.
-pub(crate) fn runs(lines: &[u64]) -> Vec<RangeInclusive<u64>> {
+pub(crate) fn merge_line_ranges(lines: &[u64]) -> Vec<RangeInclusive<u64>> {
     const NEAR_LINES: u64 = 2_000;
     let mut runs: Vec<RangeInclusive<u64>> = Vec::new();
     for line in lines {
@@ -193,7 +202,7 @@ fn read_spilled_result(store: &Store, session_uid: &str, event: &SessionEvent) -
 }
 
 /// Returns the parts of a session in the order in which a reader needs them: companions first, then lines.
-pub fn parts(store: &Store, session_uid: &str) -> Result<Vec<(PartKind, String)>, StoreError> {
+pub fn list_parts(store: &Store, session_uid: &str) -> Result<Vec<(PartKind, String)>, StoreError> {
     let mut parts: Vec<(PartKind, String)> = Vec::new();
     for name in store.reads().parts(session_uid)? {
         let kind = PartKind::of_name(&name).ok_or_else(|| StoreError::Unknown {
@@ -207,7 +216,7 @@ pub fn parts(store: &Store, session_uid: &str) -> Result<Vec<(PartKind, String)>
 }
 
 /// Writes a part of a session as the agent wrote it, except for masked secrets.
-pub fn cat(
+pub fn write_part(
     store: &Store,
     session_uid: &str,
     part: &str,

@@ -24,7 +24,7 @@ use crate::breaks;
 use crate::files;
 use crate::ingest::{self, CleanLines, Disclosure, LineForm};
 use crate::mask::Masker;
-use crate::sources::{self, Log, Unread};
+use crate::sources::{self, LogFile, UnreadPath};
 pub(crate) use crate::whole::text_of;
 use crate::whole::{self, Whole};
 
@@ -67,7 +67,7 @@ pub struct LogReading {
     /// What became of the lines of each part; the log comes first.
     pub parts: Vec<PartReading>,
     /// Files beside the log that could not be read.
-    pub unread: Vec<Unread>,
+    pub unread: Vec<UnreadPath>,
     /// What was read and counted, and is too much to be held.
     pub left_out: LeftOut,
 }
@@ -102,7 +102,7 @@ impl LogReading {
 pub struct SessionReading {
     pub main: LogReading,
     pub subagents: Vec<LogReading>,
-    pub unread: Vec<Unread>,
+    pub unread: Vec<UnreadPath>,
 }
 
 impl SessionReading {
@@ -148,13 +148,13 @@ pub fn read_session<'m>(
     };
     let found = sources::subagents_of(path, &told.native_session_id);
     session.unread.extend(found.unread);
-    for Log { path, .. } in found.logs {
+    for LogFile { path, .. } in found.logs {
         match read_log(&path, Some(Agent::Claude), disclosure) {
             Ok(mut log) => {
                 session.unread.append(&mut log.unread);
                 session.subagents.push(log);
             }
-            Err(error) => session.unread.push(Unread {
+            Err(error) => session.unread.push(UnreadPath {
                 path,
                 reason: error.reason(),
             }),
@@ -245,7 +245,7 @@ fn bound_unknown(unknown: &mut BTreeMap<Unknown, u64>) {
 struct PiecesRead {
     agent: Agent,
     parts: Vec<PartReading>,
-    unread: Vec<Unread>,
+    unread: Vec<UnreadPath>,
 }
 
 /// Reads one log whole, with the parts that lie beside it, and hands over what it gives piece by piece.
@@ -259,11 +259,11 @@ fn read_pieces(
         Some(agent) => agent,
         None => agent_of_head(path)?,
     };
-    let source = sources::source_of(agent, path);
+    let source = sources::find_source(agent, path);
     let origin = Origin::of(&sources::place_of(path).to_string_lossy());
     let mut state = State::new(agent, origin);
     let mut parts = Vec::new();
-    let mut unread = sources::odd_companions(agent, path);
+    let mut unread = sources::find_irregular_companions(agent, path);
     for part in &source.parts {
         let is_named = part.path == path;
         match read_part(agent, &mut state, part, disclosure, take) {
@@ -272,7 +272,7 @@ fn read_pieces(
             Ok(_) => {}
             Err(source) if is_named => return Err(failed(path, source)),
             // A companion that cannot be read costs what it would tell, and nothing else.
-            Err(source) => unread.push(Unread {
+            Err(source) => unread.push(UnreadPath {
                 path: part.path.clone(),
                 reason: source.to_string(),
             }),
@@ -292,11 +292,11 @@ fn read_part(
     disclosure: Disclosure<'_>,
     take: &mut dyn FnMut(Delta),
 ) -> io::Result<PartReading> {
-    let (file, metadata) = files::open(&part.path)?;
+    let (file, metadata) = files::open_regular(&part.path)?;
     let mut fates = Fates::default();
     let mut clean = CleanLines::default();
     let name = part.path.file_name().unwrap_or_default().to_string_lossy();
-    let is_left_alone = sources::is_left_alone(agent, &name);
+    let is_left_alone = sources::is_ignored_file(agent, &name);
     if is_left_alone || part.kind.has_lines() {
         let source = ingest::unpacked(&part.path, file)?;
         let mut lines = ingest::masked_lines(source, disclosure, LineForm::Json(Some(agent)));

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::packs::Packs;
-use crate::store::{Operation, Place, Status, Store, StoreError};
+use crate::packs::PackStorage;
+use crate::store::{Operation, SessionStatus, Store, StoreError, StoreLocation};
 
 /// The contents of a store.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -42,7 +42,7 @@ pub struct AgentShare {
 }
 
 /// Reads the overview of the store at `place`, or returns `None` if there is no store.
-pub fn read_overview(place: &Place) -> Result<Option<Overview>, StoreError> {
+pub fn read_overview(place: &StoreLocation) -> Result<Option<Overview>, StoreError> {
     let Some(store) = Store::open_existing(place)? else {
         return Ok(None);
     };
@@ -53,17 +53,17 @@ pub fn read_overview(place: &Place) -> Result<Option<Overview>, StoreError> {
     for session in reads.listed()? {
         let share = agents.entry(session.flavor().to_owned()).or_default();
         share.raw_bytes += raw.get(&session.session_uid).copied().unwrap_or_default();
-        share.evicted += u64::from(session.status == Status::Evicted);
+        share.evicted += u64::from(session.status == SessionStatus::Evicted);
         match (session.status, session.is_subagent) {
-            (Status::PromptsOnly, _) => share.prompts_only += 1,
+            (SessionStatus::PromptsOnly, _) => share.prompts_only += 1,
             (_, true) => share.subagents += 1,
             (_, false) => share.sessions += 1,
         }
     }
     let (oldest, newest) = reads.time_span()?;
     let (packs_bytes, database_bytes) = match store.packs() {
-        Packs::Files(packs) => disk_bytes(place, &packs),
-        Packs::Rows(_) => reads.sizes()?.unwrap_or_default(),
+        PackStorage::Files(packs) => disk_bytes(place, &packs),
+        PackStorage::Rows(_) => reads.sizes()?.unwrap_or_default(),
     };
     Ok(Some(Overview {
         directory: place.to_path_buf(),

@@ -16,8 +16,8 @@ use transcript::{LineBody, MaskedLine};
 
 use crate::mask::MaskVersion;
 use crate::squeeze;
-use crate::terms::Marks;
-use crate::threads::on_threads;
+use crate::terms::FrameMarks;
+use crate::threads::run_on_threads;
 
 /// The row of a frame whose bytes are on disk and synced.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,16 +52,16 @@ pub type ReadRow = dyn Fn(&FrameRow, &mut Vec<u8>) -> io::Result<()> + Send + Sy
 
 /// Where packs are stored.
 #[derive(Clone)]
-pub enum Packs {
+pub enum PackStorage {
     /// In files below a directory.
     Files(PathBuf),
     /// In the rows of their frames, which are deleted together with them.
     Rows(Arc<ReadRow>),
 }
 
-impl Packs {
+impl PackStorage {
     /// Returns the bytes that must be stored in the row of a frame, or `None` if they are in a file.
-    pub fn row_bytes<'f>(&self, frame: &'f Frame) -> Option<&'f [u8]> {
+    pub fn row_bytes<'f>(&self, frame: &'f CompressedFrame) -> Option<&'f [u8]> {
         match self {
             Self::Files(_) => None,
             Self::Rows(_) => Some(&frame.bytes),
@@ -86,37 +86,37 @@ impl Packs {
 
 /// A frame that is not on disk yet.
 #[derive(Debug)]
-pub struct Frame {
+pub struct CompressedFrame {
     pub first_line: u64,
     pub lines: u64,
     pub raw_bytes: u64,
     pub bytes: Vec<u8>,
     /// The filter and words by which it is found.
-    pub marks: Marks,
+    pub marks: FrameMarks,
 }
 
 /// Compresses lines into a frame.
-pub fn compress(first_line: u64, lines: u64, raw: &[u8]) -> io::Result<Frame> {
+pub fn compress_frame(first_line: u64, lines: u64, raw: &[u8]) -> io::Result<CompressedFrame> {
     let is_slow = SLOW_BYTES.contains(&raw.len());
     let bytes = squeeze::compress(raw, ZSTD_LEVEL - i32::from(is_slow))?;
-    Ok(Frame {
+    Ok(CompressedFrame {
         first_line,
         lines,
         raw_bytes: raw.len() as u64,
         bytes,
-        marks: Marks::default(),
+        marks: FrameMarks::default(),
     })
 }
 
 /// Returns the name of the pack of a part. It is a hash because the id of a session comes from a log and must not
 /// reach the file system. Packs share few directories because each directory with a new pack must be synced.
-pub fn name(session_uid: &str, part: &str, generation: u64) -> String {
+pub fn pack_name(session_uid: &str, part: &str, generation: u64) -> String {
     let hash = blake3::hash(format!("{session_uid}\n{part}").as_bytes()).to_hex();
     format!("{}/{}.{generation}", &hash[..1], &hash[1..33])
 }
 
 /// Parses the generation in the name of a pack.
-pub fn generation(pack: &str) -> u64 {
+pub fn parse_generation(pack: &str) -> u64 {
     pack.rsplit_once('.')
         .and_then(|(_, number)| number.parse().ok())
         .unwrap_or_default()
@@ -124,13 +124,13 @@ pub fn generation(pack: &str) -> u64 {
 
 /// Packs that were written but not synced yet.
 #[derive(Default)]
-pub struct Unsynced {
+pub struct UnsyncedPacks {
     files: Vec<File>,
     /// Directories with new entries.
     directories: BTreeSet<PathBuf>,
 }
 
-impl Unsynced {
+impl UnsyncedPacks {
     pub fn is_empty(&self) -> bool {
         self.files.is_empty() && self.directories.is_empty()
     }
@@ -139,7 +139,7 @@ impl Unsynced {
     pub fn sync(self) -> io::Result<()> {
         let directories: Vec<&PathBuf> = self.directories.iter().collect();
         let count = self.files.len() + directories.len();
-        let synced = on_threads(SYNC_THREADS, count, |number, _| match self.files.get(number) {
+        let synced = run_on_threads(SYNC_THREADS, count, |number, _| match self.files.get(number) {
             Some(file) => file.sync_data(),
             None => sync_directory(directories[number - self.files.len()]),
         });
@@ -149,18 +149,18 @@ impl Unsynced {
 
 /// Writes frames after the first `committed` bytes of a pack. Truncates first what a crash may have left there.
 /// Returns the offset of each frame. The caller must sync `unsynced` before it commits rows that refer to the frames.
-pub fn append(
-    packs: &Packs,
+pub fn append_frames(
+    packs: &PackStorage,
     pack: &str,
     committed: u64,
-    frames: &[Frame],
-    unsynced: &mut Unsynced,
+    frames: &[CompressedFrame],
+    unsynced: &mut UnsyncedPacks,
 ) -> io::Result<Vec<u64>> {
-    if let Packs::Files(directory) = packs {
+    if let PackStorage::Files(directory) = packs {
         write_frames(directory, pack, committed, frames, unsynced)?;
     }
     let mut at = committed;
-    let start = |frame: &Frame| {
+    let start = |frame: &CompressedFrame| {
         let start = at;
         at += frame.bytes.len() as u64;
         start
@@ -168,7 +168,13 @@ pub fn append(
     Ok(frames.iter().map(start).collect())
 }
 
-fn write_frames(packs: &Path, pack: &str, committed: u64, frames: &[Frame], unsynced: &mut Unsynced) -> io::Result<()> {
+fn write_frames(
+    packs: &Path,
+    pack: &str,
+    committed: u64,
+    frames: &[CompressedFrame],
+    unsynced: &mut UnsyncedPacks,
+) -> io::Result<()> {
     let path = packs.join(pack);
     if let Some(directory) = path.parent().filter(|directory| !directory.exists()) {
         create_private_directory(directory)?;
@@ -196,27 +202,27 @@ const FRAME_BYTES_MAX: u64 = 256 << 20;
 
 /// Buffers that a thread reuses for every frame, because allocating fresh memory costs as much as decompressing.
 #[derive(Default)]
-pub struct Scratch {
+pub struct FrameBuffers {
     /// The lines of the most recently read frame.
     pub lines: Vec<u8>,
     packed: Vec<u8>,
 }
 
 /// Reads and decompresses the lines of a frame.
-pub fn read(packs: &Packs, frame: &FrameRow) -> io::Result<Vec<u8>> {
-    let mut scratch = Scratch::default();
-    read_into(packs, frame, &mut scratch)?;
+pub fn read_frame(packs: &PackStorage, frame: &FrameRow) -> io::Result<Vec<u8>> {
+    let mut scratch = FrameBuffers::default();
+    read_frame_into(packs, frame, &mut scratch)?;
     Ok(scratch.lines)
 }
 
 /// Reads the compressed bytes of a frame.
-pub fn read_packed(packs: &Packs, frame: &FrameRow) -> io::Result<Vec<u8>> {
-    let mut scratch = Scratch::default();
+pub fn read_compressed(packs: &PackStorage, frame: &FrameRow) -> io::Result<Vec<u8>> {
+    let mut scratch = FrameBuffers::default();
     read_frame_bytes(packs, frame, &mut scratch)?;
     Ok(scratch.packed)
 }
 
-fn read_frame_bytes(packs: &Packs, frame: &FrameRow, scratch: &mut Scratch) -> io::Result<()> {
+fn read_frame_bytes(packs: &PackStorage, frame: &FrameRow, scratch: &mut FrameBuffers) -> io::Result<()> {
     if frame.length > FRAME_BYTES_MAX || frame.raw_bytes > FRAME_BYTES_MAX {
         return Err(io::Error::new(
             io::ErrorKind::InvalidData,
@@ -224,14 +230,14 @@ fn read_frame_bytes(packs: &Packs, frame: &FrameRow, scratch: &mut Scratch) -> i
         ));
     }
     match packs {
-        Packs::Files(directory) => {
+        PackStorage::Files(directory) => {
             let mut file = File::open(directory.join(&frame.pack))?;
             file.seek(SeekFrom::Start(frame.start))?;
             let length = usize::try_from(frame.length).map_err(io::Error::other)?;
             scratch.packed.resize(length, 0);
             file.read_exact(&mut scratch.packed)?;
         }
-        Packs::Rows(read) => read(frame, &mut scratch.packed)?,
+        PackStorage::Rows(read) => read(frame, &mut scratch.packed)?,
     }
     if blake3::hash(&scratch.packed).as_bytes() != &frame.checksum {
         return Err(io::Error::new(
@@ -243,7 +249,7 @@ fn read_frame_bytes(packs: &Packs, frame: &FrameRow, scratch: &mut Scratch) -> i
 }
 
 /// Reads the lines of a frame into existing buffers.
-pub fn read_into(packs: &Packs, frame: &FrameRow, scratch: &mut Scratch) -> io::Result<()> {
+pub fn read_frame_into(packs: &PackStorage, frame: &FrameRow, scratch: &mut FrameBuffers) -> io::Result<()> {
     scratch.lines.clear();
     read_frame_bytes(packs, frame, scratch)?;
     scratch
@@ -256,7 +262,7 @@ pub fn read_into(packs: &Packs, frame: &FrameRow, scratch: &mut Scratch) -> io::
 const PLACEHOLDER_PREFIX: &str = "\u{1}boswell:line-left-out:";
 
 /// Returns the placeholder for a line that was too long to store, with its length and hash.
-pub fn stand_in(line: &MaskedLine<'_>) -> String {
+pub fn format_placeholder(line: &MaskedLine<'_>) -> String {
     match line.body() {
         LineBody::Oversized { length, hash } => format!("{PLACEHOLDER_PREFIX}{length}:{}", hash.to_hex()),
         LineBody::Bytes(_) => String::new(),
@@ -264,7 +270,7 @@ pub fn stand_in(line: &MaskedLine<'_>) -> String {
 }
 
 /// Returns a stored line as the reader expects it: a placeholder becomes an oversized line again.
-pub fn body(bytes: &[u8]) -> LineBody<'_> {
+pub fn parse_body(bytes: &[u8]) -> LineBody<'_> {
     // The prefix is compared first because validating a long line as UTF-8 is expensive and hardly any line has the
     // prefix.
     let placeholder = bytes
@@ -280,13 +286,13 @@ pub fn body(bytes: &[u8]) -> LineBody<'_> {
 }
 
 /// Returns `true` if a stored line is a placeholder.
-pub fn is_stand_in(line: &[u8]) -> bool {
-    matches!(body(line), LineBody::Oversized { .. })
+pub fn is_placeholder(line: &[u8]) -> bool {
+    matches!(parse_body(line), LineBody::Oversized { .. })
 }
 
 /// Lists the names of all pack files. Empty if packs are rows, because those never exist without their frames.
-pub fn list(packs: &Packs) -> Vec<String> {
-    let Packs::Files(packs) = packs else {
+pub fn list_packs(packs: &PackStorage) -> Vec<String> {
+    let PackStorage::Files(packs) = packs else {
         return Vec::new();
     };
     let directories = fs::read_dir(packs).into_iter().flatten().flatten();
@@ -332,7 +338,7 @@ fn sync_directory(_: &Path) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    fn row(pack: &str, start: u64, frame: &Frame) -> FrameRow {
+    fn row(pack: &str, start: u64, frame: &CompressedFrame) -> FrameRow {
         FrameRow {
             frame_no: 0,
             first_line: frame.first_line,
@@ -349,24 +355,27 @@ mod tests {
     #[test]
     fn append_truncates_what_a_crash_left_after_the_last_frame() {
         let home = tempfile::tempdir().unwrap();
-        let packs = Packs::Files(home.path().to_owned());
-        let pack = name("claude:s", "log", 1);
-        let (first, second) = (compress(1, 1, b"one\n").unwrap(), compress(2, 1, b"two\n").unwrap());
-        let mut unsynced = Unsynced::default();
-        let start = append(&packs, &pack, 0, std::slice::from_ref(&first), &mut unsynced).unwrap()[0];
+        let packs = PackStorage::Files(home.path().to_owned());
+        let pack = pack_name("claude:s", "log", 1);
+        let (first, second) = (
+            compress_frame(1, 1, b"one\n").unwrap(),
+            compress_frame(2, 1, b"two\n").unwrap(),
+        );
+        let mut unsynced = UnsyncedPacks::default();
+        let start = append_frames(&packs, &pack, 0, std::slice::from_ref(&first), &mut unsynced).unwrap()[0];
         let end = start + first.bytes.len() as u64;
-        append(
+        append_frames(
             &packs,
             &pack,
             end,
-            &[compress(2, 1, b"never committed\n").unwrap()],
+            &[compress_frame(2, 1, b"never committed\n").unwrap()],
             &mut unsynced,
         )
         .unwrap();
-        let again = append(&packs, &pack, end, std::slice::from_ref(&second), &mut unsynced).unwrap()[0];
+        let again = append_frames(&packs, &pack, end, std::slice::from_ref(&second), &mut unsynced).unwrap()[0];
         unsynced.sync().unwrap();
-        assert_eq!(read(&packs, &row(&pack, start, &first)).unwrap(), b"one\n");
-        assert_eq!(read(&packs, &row(&pack, again, &second)).unwrap(), b"two\n");
+        assert_eq!(read_frame(&packs, &row(&pack, start, &first)).unwrap(), b"one\n");
+        assert_eq!(read_frame(&packs, &row(&pack, again, &second)).unwrap(), b"two\n");
         assert_eq!(
             fs::metadata(home.path().join(&pack)).unwrap().len(),
             end + second.bytes.len() as u64
@@ -376,15 +385,21 @@ mod tests {
     #[test]
     fn a_damaged_frame_is_an_error_and_the_others_stay_readable() {
         let home = tempfile::tempdir().unwrap();
-        let packs = Packs::Files(home.path().to_owned());
-        let pack = name("claude:s", "log", 1);
-        let frames = [compress(1, 1, b"one\n").unwrap(), compress(2, 1, b"two\n").unwrap()];
-        let starts = append(&packs, &pack, 0, &frames, &mut Unsynced::default()).unwrap();
+        let packs = PackStorage::Files(home.path().to_owned());
+        let pack = pack_name("claude:s", "log", 1);
+        let frames = [
+            compress_frame(1, 1, b"one\n").unwrap(),
+            compress_frame(2, 1, b"two\n").unwrap(),
+        ];
+        let starts = append_frames(&packs, &pack, 0, &frames, &mut UnsyncedPacks::default()).unwrap();
         let path = home.path().join(&pack);
         let mut bytes = fs::read(&path).unwrap();
         bytes[2] ^= 0xff;
         fs::write(&path, bytes).unwrap();
-        assert!(read(&packs, &row(&pack, starts[0], &frames[0])).is_err());
-        assert_eq!(read(&packs, &row(&pack, starts[1], &frames[1])).unwrap(), b"two\n");
+        assert!(read_frame(&packs, &row(&pack, starts[0], &frames[0])).is_err());
+        assert_eq!(
+            read_frame(&packs, &row(&pack, starts[1], &frames[1])).unwrap(),
+            b"two\n"
+        );
     }
 }

@@ -1,5 +1,5 @@
 //! Formats a count with its noun for messages.
 
-pub(crate) fn several(count: u64, word: &str) -> String {
+pub(crate) fn count_noun(count: u64, word: &str) -> String {
     format!("{count} {word}{}", if count == 1 { "" } else { "s" })
 }

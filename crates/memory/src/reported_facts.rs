@@ -9,7 +9,7 @@ use transcript::Outcome;
 use crate::digest_fields::ReportedFact;
 use crate::outcome::{Confidence, Evidence, Judgement, OutcomeReason};
 use crate::spool::EXIT;
-use crate::store::{Fact, SLACK};
+use crate::store::{SLACK, SessionFact};
 
 /// Shells report the number of a signal plus this offset as exit status.
 const SIGNAL_OFFSET: i64 = 128;
@@ -17,13 +17,13 @@ const SIGINT: i64 = 2;
 const SIGTERM: i64 = 15;
 
 /// Returns the newest fact of each kind, oldest first.
-pub(crate) fn newest_facts(facts: &[Fact]) -> Vec<ReportedFact> {
-    let last = |fact: &&Fact| {
+pub(crate) fn newest_facts(facts: &[SessionFact]) -> Vec<ReportedFact> {
+    let last = |fact: &&SessionFact| {
         !facts
             .iter()
             .any(|other| other.event == fact.event && is_after(other, fact))
     };
-    let to_told = |fact: &Fact| ReportedFact {
+    let to_told = |fact: &SessionFact| ReportedFact {
         event: fact.event.clone(),
         at: fact.at,
         reason: fact.reason.clone(),
@@ -33,12 +33,12 @@ pub(crate) fn newest_facts(facts: &[Fact]) -> Vec<ReportedFact> {
     facts.iter().filter(last).map(to_told).collect()
 }
 
-fn is_after(fact: &Fact, other: &Fact) -> bool {
+fn is_after(fact: &SessionFact, other: &SessionFact) -> bool {
     (fact.at, &fact.key) > (other.at, &other.key)
 }
 
 /// Adjusts the outcome judged from the log by the facts reported since the session's last event.
-pub(crate) fn apply_facts(by_log: Judgement, facts: &[Fact], ended_at: Option<Timestamp>) -> Judgement {
+pub(crate) fn apply_facts(by_log: Judgement, facts: &[SessionFact], ended_at: Option<Timestamp>) -> Judgement {
     let reported = newest_facts(facts);
     let since = reported
         .iter()
@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     fn check(outcome: Outcome, reason: OutcomeReason, facts: &[(&str, i64, Option<&str>, Option<i64>)]) -> String {
-        let fact = |(event, second, error, exit_code): &(&str, i64, Option<&str>, Option<i64>)| Fact {
+        let fact = |(event, second, error, exit_code): &(&str, i64, Option<&str>, Option<i64>)| SessionFact {
             session_uid: "claude:a".to_owned(),
             key: format!("{event}{second}"),
             agent: "claude".to_owned(),
@@ -131,7 +131,7 @@ mod tests {
             error: error.map(str::to_owned),
             exit_code: *exit_code,
         };
-        let facts: Vec<Fact> = facts.iter().map(fact).collect();
+        let facts: Vec<SessionFact> = facts.iter().map(fact).collect();
         let by_log = Judgement {
             outcome,
             reason,

@@ -34,7 +34,7 @@ impl Checkout {
 }
 
 /// Returns the checkout that contains a directory.
-pub fn checkout(directory: &Path) -> Option<Checkout> {
+pub fn find_checkout(directory: &Path) -> Option<Checkout> {
     if !directory.is_absolute() {
         return None;
     }
@@ -49,14 +49,14 @@ pub fn checkout(directory: &Path) -> Option<Checkout> {
 }
 
 /// Returns the repository that contains a directory. The directory need not exist any more.
-pub fn of(directory: &Path) -> Option<Repo> {
+pub fn find_repo(directory: &Path) -> Option<Repo> {
     if !directory.is_absolute() {
         return None;
     }
     if !directory.ancestors().any(|path| path.join(".git").exists()) {
         return repo_of_deleted_worktree(directory);
     }
-    let Checkout { root, git, remote } = checkout(directory)?;
+    let Checkout { root, git, remote } = find_checkout(directory)?;
     let own = || {
         let main = if git.ends_with(".git") { git.parent()? } else { &root };
         Some(main.file_name()?.to_string_lossy().into_owned())
@@ -67,7 +67,7 @@ pub fn of(directory: &Path) -> Option<Repo> {
 }
 
 /// Splits a path in an agent's worktree into the directory of the repository and the path inside the worktree.
-pub fn in_worktree(path: &Path) -> Option<(PathBuf, PathBuf)> {
+pub fn split_worktree_path(path: &Path) -> Option<(PathBuf, PathBuf)> {
     let text = path.to_str()?;
     let (at, place) = WORKTREES.iter().find_map(|place| Some((text.find(place)?, place)))?;
     let inside = text[at + place.len()..].split_once('/')?.1;
@@ -184,13 +184,13 @@ mod tests {
         write("clone/.git/config", config);
         write("alone/.git/config", "[core]\n");
         write("alone/src/main.rs", "");
-        let of = |name: &str| super::of(&home.path().join(name));
-        let app = of("one").unwrap();
+        let repo = |name: &str| super::find_repo(&home.path().join(name));
+        let app = repo("one").unwrap();
         assert_eq!(app.remote.as_deref(), Some("example.test/acme/app"));
-        assert_eq!((of("side"), of("clone")), (Some(app.clone()), Some(app)));
-        assert_eq!(of("alone/src").unwrap().name, "alone");
-        assert_eq!(of("nowhere"), None);
-        let gone = super::of(Path::new("/home/ada/app/.claude/worktrees/x/src")).unwrap();
+        assert_eq!((repo("side"), repo("clone")), (Some(app.clone()), Some(app)));
+        assert_eq!(repo("alone/src").unwrap().name, "alone");
+        assert_eq!(repo("nowhere"), None);
+        let gone = super::find_repo(Path::new("/home/ada/app/.claude/worktrees/x/src")).unwrap();
         assert_eq!(gone.name, "app");
     }
 }

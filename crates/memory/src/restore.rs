@@ -17,7 +17,7 @@ use crate::breaks;
 use crate::kept;
 use crate::packs;
 use crate::session_text::{SessionText, SessionTexts, TextError};
-use crate::sources::Root;
+use crate::sources::LogRoot;
 use crate::store::{Store, StoreError};
 
 /// Prefix of every masked secret.
@@ -49,16 +49,16 @@ impl From<StoreError> for RestoreError {
 
 /// Where to restore a session.
 #[derive(Debug, Clone, Copy)]
-pub enum Target<'a> {
+pub enum RestoreTarget<'a> {
     Directory(&'a Path),
     /// Into the agents' own roots.
-    InPlace(&'a [Root]),
+    InPlace(&'a [LogRoot]),
 }
 
 /// The files that would be written.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Plan {
-    pub files: Vec<Planned>,
+pub struct RestorePlan {
+    pub files: Vec<PlannedFile>,
     /// Parts that are not a file of the session's own, such as an entry in a list of all sessions.
     pub left_out: Vec<String>,
     /// Subagents whose text is neither in the store nor in a log.
@@ -67,7 +67,7 @@ pub struct Plan {
 
 /// One file to write.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Planned {
+pub struct PlannedFile {
     pub session_uid: String,
     pub part: String,
     /// Nothing is written outside this directory.
@@ -83,9 +83,13 @@ pub struct Planned {
 }
 
 /// Returns what restoring a session would write: all its parts, and those of its subagents.
-pub fn plan(texts: &SessionTexts<'_>, session_uid: &str, target: Target<'_>) -> Result<Plan, RestoreError> {
+pub fn plan_restore(
+    texts: &SessionTexts<'_>,
+    session_uid: &str,
+    target: RestoreTarget<'_>,
+) -> Result<RestorePlan, RestoreError> {
     let store = texts.store;
-    let mut plan = Plan::default();
+    let mut plan = RestorePlan::default();
     let mut todo = vec![(session_uid.to_owned(), None)];
     let mut done: Vec<String> = Vec::new();
     while let Some((uid, parent)) = todo.pop() {
@@ -115,7 +119,7 @@ pub fn plan(texts: &SessionTexts<'_>, session_uid: &str, target: Target<'_>) -> 
 }
 
 /// Writes the planned files, except those that exist. Returns the number of files written.
-pub fn apply(texts: &SessionTexts<'_>, plan: &Plan) -> Result<u64, RestoreError> {
+pub fn apply_restore(texts: &SessionTexts<'_>, plan: &RestorePlan) -> Result<u64, RestoreError> {
     let mut written = 0;
     let mut opened: HashMap<&str, SessionText<'_>> = HashMap::new();
     for file in plan.files.iter().filter(|file| !file.is_there) {
@@ -177,7 +181,7 @@ fn find_base(
     uid: &str,
     agent: Agent,
     view: Option<&Session>,
-    target: Target<'_>,
+    target: RestoreTarget<'_>,
 ) -> Result<PathBase, RestoreError> {
     let log = PathBuf::from(store.reads().log_path(uid)?);
     // A Grok session is a directory, the others are files in a directory.
@@ -193,8 +197,8 @@ fn find_base(
         Agent::Grok => native.to_owned(),
     };
     let (new, below) = match target {
-        Target::Directory(directory) => (directory.to_owned(), directory.to_owned()),
-        Target::InPlace(roots) => find_agent_directory(&old, agent, view, roots)?,
+        RestoreTarget::Directory(directory) => (directory.to_owned(), directory.to_owned()),
+        RestoreTarget::InPlace(roots) => find_agent_directory(&old, agent, view, roots)?,
     };
     Ok(PathBase { old, new, below, stem })
 }
@@ -205,7 +209,7 @@ fn find_agent_directory(
     old: &Path,
     agent: Agent,
     view: Option<&Session>,
-    roots: &[Root],
+    roots: &[LogRoot],
 ) -> Result<(PathBuf, PathBuf), RestoreError> {
     // Roots with a label hold copies from other machines, and this machine's agent does not look there.
     let mut own = roots.iter().filter(|root| root.agent == agent && root.label.is_none());
@@ -283,7 +287,7 @@ fn add_parts(
     text: &SessionText<'_>,
     agent: Agent,
     base: &PathBase,
-    plan: &mut Plan,
+    plan: &mut RestorePlan,
 ) -> Result<(), RestoreError> {
     let cursors = store.reads().cursors_of(uid)?;
     for (kind, part) in text.parts()? {
@@ -293,7 +297,7 @@ fn add_parts(
         }
         let known = cursors
             .iter()
-            .find(|cursor| cursor.part == part && !cursor.is_of_copy());
+            .find(|cursor| cursor.part == part && !cursor.marks_copy());
         let known = known.and_then(|cursor| Path::new(&cursor.path).strip_prefix(&base.old).ok());
         let known =
             known.filter(|path| !base.old.as_os_str().is_empty() && path.extension().is_none_or(|end| end != "zst"));
@@ -303,7 +307,7 @@ fn add_parts(
         };
         let path = base.new.join(inside);
         let measured = measure_part(text, &part)?;
-        plan.files.push(Planned {
+        plan.files.push(PlannedFile {
             session_uid: uid.to_owned(),
             below: base.below.clone(),
             // A path that exists but cannot be inspected counts as existing, too.
@@ -364,7 +368,7 @@ fn measure_part(text: &SessionText<'_>, part: &str) -> Result<(u64, u64, u64), T
         bytes += piece.len() as u64;
         redactions += finder.find_iter(piece).count() as u64;
         let lines = breaks::bare_lines(piece);
-        left_out += lines.filter(|line| packs::is_stand_in(line)).count() as u64;
+        left_out += lines.filter(|line| packs::is_placeholder(line)).count() as u64;
         Ok(())
     })?;
     debug_assert!(measured.is_ok(), "nothing is written while measuring");

@@ -13,7 +13,7 @@ use std::io;
 use transcript::{Agent, Field, Kinds, PartKind, Role, texts};
 
 use crate::breaks;
-use crate::packs::Scratch;
+use crate::packs::FrameBuffers;
 
 mod beside;
 mod glance;
@@ -27,28 +27,28 @@ pub mod score;
 pub mod snippet;
 mod stride;
 
-pub use crate::terms::vocabulary::{Sought, Vocabulary};
-pub use crate::terms::{Marks, filter, fold, vocabulary, words};
-pub use beside::{Judged, judge};
-pub use glance::Glance;
+pub use crate::terms::vocabulary::{Vocabulary, WordCondition};
+pub use crate::terms::{FrameMarks, filter, fold, vocabulary, words};
+pub use beside::{TextsHit, match_texts};
+pub use glance::LinePrefilter;
 pub use query::Query;
-pub use run::{rank, search};
+pub use run::{hit_order, search};
 pub use snippet::Snippet;
 
 use scan::TurnOrGap;
 
 /// A session to search. The caller passes sessions newest first.
 #[derive(Debug, Clone, Default)]
-pub struct Session {
+pub struct SearchSession {
     /// When it was last active.
     pub at_ms: i64,
-    pub parts: Vec<Part>,
+    pub parts: Vec<SearchPart>,
 }
 
 /// A part of a session: the log, or a spilled result.
 #[derive(Debug, Clone)]
-pub struct Part {
-    pub form: Form,
+pub struct SearchPart {
+    pub form: PartFormat,
     /// The lines of each turn, sorted by line.
     pub turns: Vec<TurnRange>,
     /// Sorted by line.
@@ -57,18 +57,18 @@ pub struct Part {
 
 /// How the lines of a part are parsed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Form {
+pub enum PartFormat {
     /// As records of an agent.
-    Lines(Agent),
+    Records(Agent),
     /// As the plain output of a tool.
     Plain,
 }
 
-impl Form {
+impl PartFormat {
     /// Returns how a kind of part is parsed, or `None` if it is not searched.
     pub fn of(agent: Agent, kind: PartKind) -> Option<Self> {
         match kind {
-            PartKind::Log | PartKind::ChatHistory => Some(Self::Lines(agent)),
+            PartKind::Log | PartKind::ChatHistory => Some(Self::Records(agent)),
             PartKind::Spill => Some(Self::Plain),
             _ => None,
         }
@@ -94,7 +94,7 @@ pub struct FrameRange {
 /// What is known about the event whose text is at a line and block. For a queued prompt, that is where the user typed
 /// it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fact {
+pub struct EventFacts {
     pub line: u64,
     pub block: u32,
     pub tool: Option<Box<str>>,
@@ -102,31 +102,31 @@ pub struct Fact {
 }
 
 /// Functions that read the stored data for a search. They are called from several threads.
-pub struct Reach<'r> {
+pub struct SearchSource<'r> {
     /// Returns the terms that a frame may contain, one bit each, as [`may_hold`] computes them from its filter.
     pub terms: &'r (dyn Fn(u64) -> u32 + Sync),
     /// Reads the lines of a frame into buffers that belong to the thread.
-    pub lines: &'r (dyn Fn(u64, &mut Scratch) -> io::Result<()> + Sync),
+    pub lines: &'r (dyn Fn(u64, &mut FrameBuffers) -> io::Result<()> + Sync),
     /// Returns the event facts of a part, sorted by line and block. The arguments are the index of the session and of
     /// the part. Called only if fields of the query need them.
-    pub facts: &'r (dyn Fn(usize, usize) -> Vec<Fact> + Sync),
+    pub facts: &'r (dyn Fn(usize, usize) -> Vec<EventFacts> + Sync),
     /// Returns `true` once the caller no longer needs the answer.
     pub is_cancelled: &'r (dyn Fn() -> bool + Sync),
 }
 
 /// How much work to do for a query.
 #[derive(Debug, Clone, Copy)]
-pub struct Effort {
+pub struct SearchLimits {
     /// The current time, because the age of a session affects the score.
     pub now_ms: i64,
     /// Older sessions are not searched once this many hits are found.
-    pub enough: Enough,
+    pub enough: HitTarget,
     pub threads: usize,
 }
 
 /// How many hits end the search. A query for words that occur everywhere searches only the newest sessions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Enough {
+pub struct HitTarget {
     /// This many turns always end the search.
     pub turns: usize,
     /// This many turns end the search once `frames` frames were read.
@@ -135,7 +135,7 @@ pub struct Enough {
     pub frames: usize,
 }
 
-impl Enough {
+impl HitTarget {
     /// Requires the given number of turns, regardless of the work.
     pub fn of(turns: usize) -> Self {
         Self {
@@ -161,7 +161,7 @@ impl Enough {
 
 /// A turn that matches the query.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Hit {
+pub struct SearchHit {
     /// Index of the session among those that were passed.
     pub session: usize,
     /// `None` if the text is outside all turns.
@@ -181,13 +181,13 @@ pub struct Hit {
 
 /// The results of a search, best first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Answer {
-    pub hits: Vec<Hit>,
+pub struct SearchAnswer {
+    pub hits: Vec<SearchHit>,
     /// `true` if the search ended before all sessions were searched.
     pub is_partial: bool,
     /// `true` if the search was cancelled.
     pub is_cancelled: bool,
-    pub work: Work,
+    pub work: SearchCost,
     /// Frames that could not be read, and why.
     pub unreadable: Vec<(u64, String)>,
 }
@@ -195,7 +195,7 @@ pub struct Answer {
 /// What a search cost. It counts only the sessions that contribute to the answer, however far other threads had
 /// advanced.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Work {
+pub struct SearchCost {
     pub sessions: usize,
     /// Frames whose filter was tested, or that an index named.
     pub asked: usize,
@@ -205,23 +205,23 @@ pub struct Work {
 }
 
 /// Builds the filter of a frame's masked lines. `builder` can be reused for the next frame.
-pub fn filter_of(form: Form, lines: &[u8], builder: &mut filter::Builder) -> Vec<u8> {
+pub fn build_filter(form: PartFormat, lines: &[u8], builder: &mut filter::FilterBuilder) -> Vec<u8> {
     each_text(form, lines, &mut |text| builder.add(text));
     builder.finish()
 }
 
 /// Returns only the words of a frame's masked lines.
-pub fn words_of(form: Form, lines: &[u8], words: &mut Vocabulary) -> String {
+pub fn collect_words(form: PartFormat, lines: &[u8], words: &mut Vocabulary) -> String {
     each_text(form, lines, &mut |text| words.add(text));
     words.finish()
 }
 
 /// Calls `take` with every text of masked lines.
-pub(crate) fn each_text(form: Form, lines: &[u8], take: &mut dyn FnMut(&str)) {
+pub(crate) fn each_text(form: PartFormat, lines: &[u8], take: &mut dyn FnMut(&str)) {
     for line in breaks::bare_lines(lines) {
         match form {
-            Form::Lines(agent) => texts(agent, line).iter().for_each(|text| take(&text.text)),
-            Form::Plain => take(&String::from_utf8_lossy(line)),
+            PartFormat::Records(agent) => texts(agent, line).iter().for_each(|text| take(&text.text)),
+            PartFormat::Plain => take(&String::from_utf8_lossy(line)),
         }
     }
 }
@@ -231,20 +231,20 @@ pub(crate) fn each_text(form: Form, lines: &[u8], take: &mut dyn FnMut(&str)) {
 pub fn may_hold(query: &Query, filter: Option<&[u8]>) -> u32 {
     let all = query.wanted() | query.unwanted();
     match filter.map(filter::Filter::read) {
-        Some(Ok(filter)) => terms_in(query, &filter),
+        Some(Ok(filter)) => possible_terms(query, &filter),
         _ => all,
     }
 }
 
 /// Returns the terms of a query that a filter does not exclude, one bit each.
-pub(crate) fn terms_in(query: &Query, filter: &filter::Filter<'_>) -> u32 {
+pub(crate) fn possible_terms(query: &Query, filter: &filter::Filter<'_>) -> u32 {
     let terms = query.terms.iter().enumerate();
     terms
         .filter(|(_, term)| filter.may_hold(&term.need))
         .fold(0, |mask, (at, _)| mask | 1 << at)
 }
 
-impl Part {
+impl SearchPart {
     /// Returns the turn that contains a line, or the gap between turns.
     fn place_of_line(&self, number: usize, line: u64) -> TurnOrGap {
         let before = self.turns.partition_point(|turn| turn.start_line <= line);

@@ -16,7 +16,7 @@ use crate::files;
 use crate::ingest::{LineForm, open_lines};
 use crate::logs::{self, agent_of_head};
 use crate::mask::{Fingerprint, Hit, Masker, TextState};
-use crate::sources::{self, Found, Root, Unread};
+use crate::sources::{self, FoundLogs, LogRoot, UnreadPath};
 
 /// How many secrets are told apart, and how many places of all of them are held.
 const SECRETS_MAX: usize = 50_000;
@@ -27,7 +27,7 @@ const PRIVATE_KEY: &str = "private-key";
 /// What is looked into, and how.
 #[derive(Clone, Copy)]
 pub struct Search<'a> {
-    pub roots: &'a [Root],
+    pub roots: &'a [LogRoot],
     /// Files and directories; where there are some, roots are not looked into.
     pub paths: &'a [PathBuf],
     pub masker: &'a Masker,
@@ -53,7 +53,7 @@ pub struct Secrets {
     pub left_out: u64,
     pub files: u64,
     pub bytes: u64,
-    pub unread: Vec<Unread>,
+    pub unread: Vec<UnreadPath>,
 }
 
 /// One secret, wherever it stands.
@@ -119,11 +119,11 @@ struct Target {
 }
 
 /// The files to look into, in order of path.
-fn targets(search: &Search<'_>, unread: &mut Vec<Unread>) -> Vec<Target> {
+fn targets(search: &Search<'_>, unread: &mut Vec<UnreadPath>) -> Vec<Target> {
     let mut files: BTreeMap<PathBuf, (Option<Agent>, bool)> = BTreeMap::new();
     if search.paths.is_empty() {
         for root in search.roots {
-            take_logs(search, sources::find(root), &mut files, unread);
+            take_logs(search, sources::find_logs(root), &mut files, unread);
             if root.agent != Agent::Grok {
                 let history = root.path.join("history.jsonl");
                 files.insert(history, (Some(root.agent), false));
@@ -134,7 +134,7 @@ fn targets(search: &Search<'_>, unread: &mut Vec<Unread>) -> Vec<Target> {
         if path.is_dir() {
             // Claude Code's logs have any name: others' are told apart first.
             for agent in [Agent::Codex, Agent::Grok, Agent::Claude] {
-                take_logs(search, sources::find_in(agent, path), &mut files, unread);
+                take_logs(search, sources::find_logs_in(agent, path), &mut files, unread);
             }
         } else {
             let is_plain = !is_lines(path);
@@ -146,7 +146,7 @@ fn targets(search: &Search<'_>, unread: &mut Vec<Unread>) -> Vec<Target> {
     for (path, (agent, is_plain)) in files {
         match fs::symlink_metadata(&path) {
             Ok(metadata) => {
-                let is_old = |since| files::modified(&metadata).is_some_and(|modified| modified < since);
+                let is_old = |since| files::modified_at(&metadata).is_some_and(|modified| modified < since);
                 if !search.since.is_some_and(is_old) {
                     targets.push(Target {
                         path,
@@ -157,7 +157,7 @@ fn targets(search: &Search<'_>, unread: &mut Vec<Unread>) -> Vec<Target> {
                 }
             }
             // A history that was never written is nothing to tell; a file that was asked for is.
-            Err(error) if search.paths.contains(&path) => unread.push(Unread {
+            Err(error) if search.paths.contains(&path) => unread.push(UnreadPath {
                 path,
                 reason: error.to_string(),
             }),
@@ -176,9 +176,9 @@ fn is_lines(path: &Path) -> bool {
 /// The logs, with what lies beside each.
 fn take_logs(
     search: &Search<'_>,
-    found: Found,
+    found: FoundLogs,
     files: &mut BTreeMap<PathBuf, (Option<Agent>, bool)>,
-    unread: &mut Vec<Unread>,
+    unread: &mut Vec<UnreadPath>,
 ) {
     unread.extend(
         found
@@ -187,11 +187,11 @@ fn take_logs(
             .filter(|unread| !files.contains_key(&unread.path)),
     );
     for log in found.logs.iter().filter(|log| !(search.is_ignored)(&log.path)) {
-        for part in sources::source_of(log.agent, &log.path).parts {
+        for part in sources::find_source(log.agent, &log.path).parts {
             let is_plain = !part.kind.has_lines() && part.kind != PartKind::Index;
             files.entry(part.path).or_insert((Some(log.agent), is_plain));
         }
-        unread.extend(sources::odd_companions(log.agent, &log.path));
+        unread.extend(sources::find_irregular_companions(log.agent, &log.path));
         if log.agent == Agent::Claude {
             for path in logs::spills_of(&log.path) {
                 files.entry(path).or_insert((Some(log.agent), true));
@@ -281,7 +281,7 @@ struct Tally {
     left_out: u64,
     files: u64,
     bytes: u64,
-    unread: Vec<Unread>,
+    unread: Vec<UnreadPath>,
 }
 
 #[derive(Default)]
@@ -327,7 +327,7 @@ impl Tally {
             Ok(Some(line)) => format!("line {line} is too long to look at"),
             Err(error) => error.to_string(),
         };
-        self.unread.push(Unread {
+        self.unread.push(UnreadPath {
             path: target.path.clone(),
             reason,
         });

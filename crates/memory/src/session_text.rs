@@ -19,7 +19,7 @@ use crate::logs::{self, LogError, LogReading};
 use crate::mask::Masker;
 use crate::packs;
 use crate::sources;
-use crate::store::{Cursor, Reads, Store, StoreError, kept_events};
+use crate::store::{Cursor, Reads, Store, StoreError, stored_events};
 use crate::sweep::{ends, part_name, stat, uid_of_log};
 use crate::whole::Whole;
 
@@ -75,10 +75,10 @@ pub struct Eviction {
 impl Eviction {
     /// Returns the eviction of a session, or `None` if its raw text was not evicted.
     pub fn read(reads: &Reads<'_>, session_uid: &str) -> Result<Option<Self>, StoreError> {
-        let Some((at_micros, word)) = reads.let_go_of(session_uid)? else {
+        let Some((at_micros, word)) = reads.find_eviction(session_uid)? else {
             return Ok(None);
         };
-        let reason = match reads.has_retention()? && reads.is_buried(session_uid)? {
+        let reason = match reads.has_retention()? && reads.has_tombstone(session_uid)? {
             true => EvictionReason::Forgotten,
             false => EvictionReason::parse(word.as_deref()),
         };
@@ -226,7 +226,7 @@ impl<'t> SessionTexts<'t> {
             .filter(|cursor| !reads.is_elsewhere(cursor))
             .collect();
         // The file that was read comes before its copies, and Grok's log before its history.
-        mains.sort_by_key(|cursor| (cursor.is_of_copy(), cursor.part != "log"));
+        mains.sort_by_key(|cursor| (cursor.marks_copy(), cursor.part != "log"));
         let mut problem = None;
         for main in mains {
             match self.check_log(agent, main) {
@@ -245,16 +245,16 @@ impl<'t> SessionTexts<'t> {
             io::ErrorKind::NotFound => SourceProblem::LogGone(own()),
             _ => SourceProblem::Unreadable(own(), error.to_string()),
         };
-        let (file, metadata) = files::open(path).map_err(unreadable)?;
+        let (file, metadata) = files::open_regular(path).map_err(unreadable)?;
         // A directory on the way may have become a link since the log was read.
-        files::inside(tree_of(path), path).map_err(unreadable)?;
+        files::resolve_inside(tree_of(path), path).map_err(unreadable)?;
         if (self.is_ignored)(path) {
             return Err(SourceProblem::Ignored(own()));
         }
         let is_untouched = stat(&metadata) == cursor.stat;
         let is_as_it_was = || ends::look(path, &file, cursor).is_ok_and(|look| look.ends.is_some());
         // The uid of a Claude log is its name, which says nothing about what the file holds now.
-        let has_own_uid = agent != Agent::Claude || cursor.is_to_be_read();
+        let has_own_uid = agent != Agent::Claude || cursor.must_be_read();
         let is_same_session = || has_own_uid && uid_of_log(agent, path) == cursor.session_uid;
         match is_untouched || is_as_it_was() || is_same_session() {
             true => Ok(()),
@@ -275,7 +275,7 @@ fn tree_of(log: &Path) -> &Path {
 
 /// Returns a log with its parts, or an error if a part with events is gone.
 fn with_parts(agent: Agent, log: &Path, cursors: &[Cursor], eviction: Eviction) -> Result<SourceLog, SourceProblem> {
-    let source = sources::source_of(agent, log);
+    let source = sources::find_source(agent, log);
     let parts: Vec<SourcePart> = source
         .parts
         .iter()
@@ -287,7 +287,7 @@ fn with_parts(agent: Agent, log: &Path, cursors: &[Cursor], eviction: Eviction) 
         })
         .collect();
     let mut missing_parts = Vec::new();
-    for cursor in cursors.iter().filter(|cursor| !cursor.is_of_copy()) {
+    for cursor in cursors.iter().filter(|cursor| !cursor.marks_copy()) {
         let kind = PartKind::of_name(&cursor.part);
         let is_there = parts.iter().any(|part| part.name == cursor.part);
         match kind {
@@ -341,14 +341,14 @@ impl<'t> SessionText<'t> {
     pub fn events(&self) -> Result<Vec<SessionEvent>, TextError> {
         Ok(match self {
             Self::Memory { store, session_uid } => store.reads().events(session_uid)?,
-            Self::Source(source) => kept_events(&source.reading()?.reading.events),
+            Self::Source(source) => stored_events(&source.reading()?.reading.events),
         })
     }
 
     /// Returns the whole texts and images of some events, by `seq`.
     pub fn wholes(&self, events: &[SessionEvent]) -> Result<HashMap<u64, Whole>, TextError> {
         match self {
-            Self::Memory { store, session_uid } => Ok(kept::wholes(store, session_uid, events)?),
+            Self::Memory { store, session_uid } => Ok(kept::read_full_texts(store, session_uid, events)?),
             Self::Source(source) => Ok(read_wholes(source.reading()?, source.masker, events)?),
         }
     }
@@ -362,7 +362,7 @@ impl<'t> SessionText<'t> {
     /// Returns the parts of the session, companions first.
     pub fn parts(&self) -> Result<Vec<(PartKind, String)>, TextError> {
         Ok(match self {
-            Self::Memory { store, session_uid } => kept::parts(store, session_uid)?,
+            Self::Memory { store, session_uid } => kept::list_parts(store, session_uid)?,
             Self::Source(source) => {
                 let parts = source.log.parts.iter();
                 parts.map(|part| (part.kind, part.name.clone())).collect()
@@ -451,7 +451,7 @@ impl SourceText<'_> {
             source,
         };
         if !part.kind.has_lines() {
-            let (file, _) = files::open(&part.path).map_err(failed)?;
+            let (file, _) = files::open_regular(&part.path).map_err(failed)?;
             let mut bytes = Vec::new();
             file.take(files::COMPANION_BYTES_MAX)
                 .read_to_end(&mut bytes)
@@ -467,7 +467,7 @@ impl SourceText<'_> {
             let line = line.mask(&mut Vec::new());
             match line.bytes() {
                 Some(bytes) => piece.extend_from_slice(bytes),
-                None => piece.extend_from_slice(packs::stand_in(&line).as_bytes()),
+                None => piece.extend_from_slice(packs::format_placeholder(&line).as_bytes()),
             }
             piece.extend(line.is_terminated().then_some(b'\n'));
             if let Err(error) = take(&piece) {

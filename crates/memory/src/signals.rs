@@ -16,7 +16,7 @@ use transcript::{Outcome, SessionEvent};
 use crate::effort::SessionTime;
 use crate::findings::Findings;
 use crate::outcome::{EVIDENCE_MAX, Evidence, Judgement, TurnMark, classify_event};
-use crate::plural::several;
+use crate::plural::count_noun;
 use crate::steps::Step;
 
 pub(crate) use errors::normalize_error;
@@ -230,7 +230,10 @@ fn secret_signal(findings: &Findings) -> Option<Signal> {
     (findings.secret_count > 0).then(|| Signal {
         signal: SignalKind::SecretSeen,
         count: findings.secret_count,
-        text: format!("secrets found and masked on {}", several(findings.secret_count, "line")),
+        text: format!(
+            "secrets found and masked on {}",
+            count_noun(findings.secret_count, "line")
+        ),
         evidence,
     })
 }

@@ -16,7 +16,7 @@ const DEPTH_MAX: usize = 12;
 
 /// A directory in which an agent keeps its sessions, such as `~/.claude`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Root {
+pub struct LogRoot {
     pub agent: Agent,
     pub path: PathBuf,
     /// The user's name for the root if it is a copy from another machine.
@@ -25,7 +25,7 @@ pub struct Root {
 
 /// A log that was found in a root.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Log {
+pub struct LogFile {
     pub agent: Agent,
     pub path: PathBuf,
     pub bytes: u64,
@@ -36,22 +36,22 @@ pub struct Log {
 
 /// A file or directory that could not be read, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unread {
+pub struct UnreadPath {
     pub path: PathBuf,
     pub reason: String,
 }
 
 /// The result of a walk.
 #[derive(Debug, Default)]
-pub struct Found {
+pub struct FoundLogs {
     /// Sorted by path.
-    pub logs: Vec<Log>,
-    pub unread: Vec<Unread>,
+    pub logs: Vec<LogFile>,
+    pub unread: Vec<UnreadPath>,
 }
 
 /// Walks a root. Returns nothing if the root does not exist.
-pub fn find(root: &Root) -> Found {
-    let mut found = Found::default();
+pub fn find_logs(root: &LogRoot) -> FoundLogs {
+    let mut found = FoundLogs::default();
     let places: &[&str] = match root.agent {
         Agent::Claude => &["projects"],
         Agent::Codex => &["sessions", "archived_sessions"],
@@ -65,17 +65,17 @@ pub fn find(root: &Root) -> Found {
 
 /// Returns those of the named logs that are in a root, and the logs in the directories that belong to them. Nothing
 /// else is searched.
-pub fn find_named(root: &Root, named: &[PathBuf]) -> Found {
-    let mut found = Found::default();
+pub fn find_named_logs(root: &LogRoot, named: &[PathBuf]) -> FoundLogs {
+    let mut found = FoundLogs::default();
     for path in named {
         let Some(path) = path_in(root, path) else { continue };
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        if is_log(root.agent, &name) && files::inside(&root.path, &path).is_ok() {
+        if is_log(root.agent, &name) && files::resolve_inside(&root.path, &path).is_ok() {
             walk_logs(root.agent, &path, &mut found);
         }
         // Claude Code keeps the logs of subagents in a directory that is named like the session's log.
         let folder = path.with_extension("");
-        if root.agent == Agent::Claude && files::inside(&root.path, &folder).is_ok() {
+        if root.agent == Agent::Claude && files::resolve_inside(&root.path, &folder).is_ok() {
             walk_logs(root.agent, &folder, &mut found);
         }
     }
@@ -86,7 +86,7 @@ pub fn find_named(root: &Root, named: &[PathBuf]) -> Found {
 
 /// Returns `path` as a walk of `root` names it, or `None` if it is not below that root. If the root is a link, an agent may
 /// name its logs by their real paths.
-pub(crate) fn path_in(root: &Root, path: &Path) -> Option<PathBuf> {
+pub(crate) fn path_in(root: &LogRoot, path: &Path) -> Option<PathBuf> {
     if path.starts_with(&root.path) {
         return Some(path.to_owned());
     }
@@ -95,13 +95,13 @@ pub(crate) fn path_in(root: &Root, path: &Path) -> Option<PathBuf> {
 }
 
 /// Walks any directory for logs of one agent.
-pub fn find_in(agent: Agent, directory: &Path) -> Found {
-    let mut found = Found::default();
+pub fn find_logs_in(agent: Agent, directory: &Path) -> FoundLogs {
+    let mut found = FoundLogs::default();
     walk_logs(agent, directory, &mut found);
     found
 }
 
-fn walk_logs(agent: Agent, directory: &Path, found: &mut Found) {
+fn walk_logs(agent: Agent, directory: &Path, found: &mut FoundLogs) {
     if !directory.exists() {
         return;
     }
@@ -113,7 +113,7 @@ fn walk_logs(agent: Agent, directory: &Path, found: &mut Found) {
             Err(error) => {
                 let path = error.path().unwrap_or(directory).to_owned();
                 let reason = error.io_error().map_or_else(|| error.to_string(), ToString::to_string);
-                found.unread.push(Unread { path, reason });
+                found.unread.push(UnreadPath { path, reason });
                 continue;
             }
         };
@@ -128,19 +128,19 @@ fn walk_logs(agent: Agent, directory: &Path, found: &mut Found) {
         match std::fs::symlink_metadata(&path) {
             Ok(metadata) if metadata.is_file() => {
                 let is_subagent = agent == Agent::Claude && Origin::of(&path.to_string_lossy()).is_subagent;
-                found.logs.push(Log {
+                found.logs.push(LogFile {
                     agent,
                     path,
                     bytes: metadata.len(),
-                    modified: files::modified(&metadata),
+                    modified: files::modified_at(&metadata),
                     is_subagent,
                 });
             }
-            Ok(_) => found.unread.push(Unread {
+            Ok(_) => found.unread.push(UnreadPath {
                 path,
                 reason: "not a regular file".to_owned(),
             }),
-            Err(error) => found.unread.push(Unread {
+            Err(error) => found.unread.push(UnreadPath {
                 path,
                 reason: error.to_string(),
             }),
@@ -173,7 +173,7 @@ pub(crate) fn place_of(log: &Path) -> PathBuf {
 }
 
 /// Returns the session of a log, with all companions of the log.
-pub fn source_of(agent: Agent, log: &Path) -> Source {
+pub fn find_source(agent: Agent, log: &Path) -> Source {
     let place = place_of(log);
     let name = log.file_name().unwrap_or_default().to_string_lossy();
     let mut parts = vec![Part {
@@ -190,11 +190,11 @@ pub fn source_of(agent: Agent, log: &Path) -> Source {
 }
 
 /// Returns paths that are named like a companion of a log but are not regular files: pipes, directories, links.
-pub fn odd_companions(agent: Agent, log: &Path) -> Vec<Unread> {
+pub fn find_irregular_companions(agent: Agent, log: &Path) -> Vec<UnreadPath> {
     let name = log.file_name().unwrap_or_default().to_string_lossy();
     let beside = fixed_companions(agent, &place_of(log), &name).into_iter();
     let odd = beside.filter(|(_, path)| path.symlink_metadata().is_ok_and(|metadata| !metadata.is_file()));
-    odd.map(|(_, path)| Unread {
+    odd.map(|(_, path)| UnreadPath {
         path,
         reason: "not a regular file".to_owned(),
     })
@@ -278,7 +278,7 @@ pub(crate) fn agent_of_companion(name: &str) -> Option<Agent> {
 
 /// Returns `true` if a file is known and must not be read: the rewind points of Grok contain copies of the user's
 /// files, and a prompt history is not a session.
-pub(crate) fn is_left_alone(agent: Agent, name: &str) -> bool {
+pub(crate) fn is_ignored_file(agent: Agent, name: &str) -> bool {
     match agent {
         Agent::Grok => name == "rewind_points.jsonl",
         Agent::Claude | Agent::Codex => name == "history.jsonl",
@@ -296,8 +296,8 @@ fn codex_home(log: &Path) -> Option<&Path> {
 
 /// Returns the logs of a Claude session's subagents: in the directory that is named like the log, or directly beside
 /// the log.
-pub fn subagents_of(log: &Path, session_id: &str) -> Found {
-    let mut found = Found::default();
+pub fn subagents_of(log: &Path, session_id: &str) -> FoundLogs {
+    let mut found = FoundLogs::default();
     let log = place_of(log);
     let Some(directory) = log.parent() else { return found };
     let stem = log.file_stem().unwrap_or_default();
@@ -327,7 +327,7 @@ fn is_flat_subagent(path: &Path) -> bool {
 /// Returns `true` if the start of a log contains the id of a session.
 fn contains_session_id(path: &Path, session_id: &str) -> bool {
     use std::io::Read;
-    let Ok((file, _)) = files::open(path) else {
+    let Ok((file, _)) = files::open_regular(path) else {
         return false;
     };
     let mut head = Vec::new();
@@ -344,7 +344,7 @@ mod tests {
 
     use super::*;
 
-    fn names(found: &Found) -> Vec<String> {
+    fn names(found: &FoundLogs) -> Vec<String> {
         found
             .logs
             .iter()
@@ -370,12 +370,12 @@ mod tests {
             fs::write(directory.join(name), "{}\n").unwrap();
         }
         fs::create_dir(project.join("directory.jsonl")).unwrap();
-        let root = Root {
+        let root = LogRoot {
             agent: Agent::Claude,
             path: home.path().to_owned(),
             label: None,
         };
-        let found = find(&root);
+        let found = find_logs(&root);
         assert_eq!(names(&found), ["agent-a1.jsonl", "5e55.jsonl"]);
         assert_eq!(found.unread.len(), 1, "{:?}", found.unread);
     }

@@ -169,7 +169,7 @@ pub fn lost_notes(directory: &Path) -> Option<LostNotes> {
 }
 
 fn parse_lost(metadata: &fs::Metadata) -> Option<LostNotes> {
-    let time = crate::files::modified(metadata)?;
+    let time = crate::files::modified_at(metadata)?;
     let count = u64::try_from(time.subsec_nanosecond())
         .ok()
         .filter(|count| *count > 0)?;
@@ -218,7 +218,7 @@ pub fn list_notes(directory: &Path) -> Vec<WaitingNote> {
 
 fn read_note(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    let (file, _) = crate::files::open(path)?;
+    let (file, _) = crate::files::open_regular(path)?;
     file.take(NOTE_BYTES_MAX).read_to_end(&mut bytes)?;
     Ok(bytes)
 }

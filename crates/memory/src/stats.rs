@@ -9,7 +9,7 @@ use jiff::tz::TimeZone;
 use transcript::Outcome;
 
 use crate::digest::Digest;
-use crate::store::Listed;
+use crate::store::ListedSession;
 use crate::usage::{Bill, UsageSum, billed_at, start_of_week};
 
 pub const HOURS: usize = 24;
@@ -92,7 +92,7 @@ pub struct WeekStats {
 
 /// The inputs of the statistics.
 pub struct StatsInput<'a> {
-    pub sessions: &'a [Listed],
+    pub sessions: &'a [ListedSession],
     /// True for each session that is selected.
     pub is_selected: &'a [bool],
     pub digests: &'a HashMap<String, Digest>,

@@ -42,34 +42,34 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-pub use annotations::{Annotation, Annotations};
-pub use calls::kept_calls;
-pub use catalog::{Counted, Listed, Status};
+pub use annotations::{AnnotationKind, Annotations};
+pub use calls::stored_calls;
+pub use catalog::{ListedSession, SessionCounts, SessionStatus};
 pub use copies::CopyRow;
-pub use cursors::{Cursor, Stat};
+pub use cursors::{Cursor, FileStat};
 pub use decisions::Decision;
 pub use derived::{PackedState, derived_version};
-pub use digests::{DigestRow, FreshDigest, Growth};
+pub use digests::{DigestRow, FreshDigest, SessionGrowth};
 pub use engine::{ServerError, ServerErrorKind};
-pub use error::{Lack, StoreError};
-pub use events::{FreshEvents, FreshPages, kept_events};
-pub use facts::Fact;
+pub use error::{FailureCause, StoreError};
+pub use events::{FreshEvents, FreshPages, stored_events};
 pub(crate) use facts::SLACK;
-pub use filters::{FilterRow, Index, TAIL_NO, Whose};
+pub use facts::SessionFact;
+pub use filters::{FilterRow, SessionScope, TAIL_NO, WordIndex};
 pub use frames::{FrameRow, PackedTail, Tail};
-pub use lock::{Patience, RetentionLock, WriteLock};
-pub use moving::{Load, SessionLoad};
+pub use lock::{LockWait, RetentionLock, WriteLock};
+pub use moving::{SessionRows, TableRows};
 pub use operations::Operation;
-pub use place::{Place, Server, UrlError, Writer};
+pub use place::{DatabaseServer, DatabaseUrlError, StoreLocation, WriterIdentity};
 pub use prompts::{PromptFile, PromptRow, PromptSource, PromptsOnly};
-pub use retention::Candidate;
-pub use said::Said;
-pub use salvage::Salvaged;
+pub use retention::EvictionCandidate;
+pub use said::AnnotationRef;
+pub use salvage::SalvageResult;
 pub use sessions::{SHORT_ID_CHARS, SessionRow, agent_of, stand_in};
-pub use turns::{kept_session, kept_turn, works_for};
+pub use turns::{find_parents, stored_session, stored_turn};
 
 use self::engine::{Access, Engine};
-use crate::packs::Packs;
+use crate::packs::PackStorage;
 
 const DATABASE: &str = "store.db";
 const PACKS: &str = "packs";
@@ -80,7 +80,7 @@ const SCRUB: &str = "scrub";
 /// An open store.
 pub struct Store {
     engine: Engine,
-    place: Place,
+    place: StoreLocation,
     /// The journal entry of this instance, which later transactions update.
     operation: Option<i64>,
     /// A shared lock that keeps writers out while this reader exists; see [`Store::open_existing`].
@@ -89,7 +89,7 @@ pub struct Store {
 
 /// How much of a session is replaced by its stand-in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Extent {
+pub enum ReplaceScope {
     /// Lines, cursors and the rows derived from them.
     Whole,
     /// Only the rows derived from the lines.
@@ -101,7 +101,7 @@ impl Store {
     pub const DATABASE: &str = DATABASE;
 
     /// Opens the store at `place`, and creates it if it does not exist.
-    pub fn open(place: impl Into<Place>) -> Result<Self, StoreError> {
+    pub fn open(place: impl Into<StoreLocation>) -> Result<Self, StoreError> {
         let place = place.into();
         make_private(&place)?;
         let mut engine = match place.server() {
@@ -133,7 +133,7 @@ impl Store {
     }
 
     /// Opens an existing store for reading. Returns `None` if there is none.
-    pub fn open_existing(place: impl Into<Place>) -> Result<Option<Self>, StoreError> {
+    pub fn open_existing(place: impl Into<StoreLocation>) -> Result<Option<Self>, StoreError> {
         let place = place.into();
         if let Some(server) = place.server() {
             let engine = Engine::connect(server, Access::ReadOnly, place.writer())?;
@@ -175,7 +175,11 @@ impl Store {
     }
 
     /// Returns the store if its tables exist, or `None` if another process is creating them or crashed before it had.
-    fn if_migrated(engine: Engine, place: Place, shared_lock: Option<fs::File>) -> Result<Option<Self>, StoreError> {
+    fn if_migrated(
+        engine: Engine,
+        place: StoreLocation,
+        shared_lock: Option<fs::File>,
+    ) -> Result<Option<Self>, StoreError> {
         if engine.version()? > 0 || engine.has_table("sessions")? {
             return Ok(Some(Self::new(engine, place, shared_lock)));
         }
@@ -187,13 +191,13 @@ impl Store {
 
     /// Creates a store in memory, in which rows can be derived for comparison.
     pub fn scratch() -> Result<(Self, WriteLock), StoreError> {
-        let place = Place::from(PathBuf::new());
+        let place = StoreLocation::from(PathBuf::new());
         let mut engine = Engine::open(Path::new(":memory:"), Access::ReadWrite, place.writer())?;
         schema::migrate(&mut engine)?;
         Ok((Self::new(engine, place, None), WriteLock::of_scratch()))
     }
 
-    fn new(engine: Engine, place: Place, shared_lock: Option<fs::File>) -> Self {
+    fn new(engine: Engine, place: StoreLocation, shared_lock: Option<fs::File>) -> Self {
         Self {
             engine,
             place,
@@ -208,7 +212,7 @@ impl Store {
     }
 
     /// The location of the store.
-    pub fn place(&self) -> &Place {
+    pub fn place(&self) -> &StoreLocation {
         &self.place
     }
 
@@ -234,10 +238,10 @@ impl Store {
     }
 
     /// Returns where packs are stored.
-    pub fn packs(&self) -> Packs {
+    pub fn packs(&self) -> PackStorage {
         match self.engine.rows() {
-            Some(rows) => Packs::Rows(Arc::new(move |frame, packed| rows.read(frame, packed))),
-            None => Packs::Files(self.place.join(PACKS)),
+            Some(rows) => PackStorage::Rows(Arc::new(move |frame, packed| rows.read(frame, packed))),
+            None => PackStorage::Files(self.place.join(PACKS)),
         }
     }
 
@@ -329,7 +333,7 @@ pub struct Reads<'s> {
 
 /// A snapshot of the store, which ends when this value is dropped. Queries within it are faster and consistent with
 /// each other.
-pub struct Look<'s> {
+pub struct Snapshot<'s> {
     engine: &'s Engine,
     is_own: bool,
 }
@@ -337,15 +341,15 @@ pub struct Look<'s> {
 impl Store {
     /// Begins a snapshot. Keep it short, because the space of rows deleted in the meantime is freed only after it
     /// ends.
-    pub fn look(&self) -> Result<Look<'_>, StoreError> {
-        Ok(Look {
+    pub fn look(&self) -> Result<Snapshot<'_>, StoreError> {
+        Ok(Snapshot {
             engine: &self.engine,
             is_own: self.engine.begin_snapshot()?,
         })
     }
 }
 
-impl Drop for Look<'_> {
+impl Drop for Snapshot<'_> {
     fn drop(&mut self) {
         if self.is_own {
             self.engine.end_snapshot();
@@ -355,19 +359,19 @@ impl Drop for Look<'_> {
 
 /// A phase in which most of the store is read once, as a search does. The page cache is kept small, because filling
 /// fresh memory costs as much as reading.
-pub struct Passage<'s> {
+pub struct SequentialRead<'s> {
     engine: &'s Engine,
 }
 
 impl Store {
     /// Begins such a phase.
-    pub fn passage(&self) -> Result<Passage<'_>, StoreError> {
+    pub fn begin_sequential_read(&self) -> Result<SequentialRead<'_>, StoreError> {
         self.engine.set_sequential(true)?;
-        Ok(Passage { engine: &self.engine })
+        Ok(SequentialRead { engine: &self.engine })
     }
 }
 
-impl Drop for Passage<'_> {
+impl Drop for SequentialRead<'_> {
     fn drop(&mut self) {
         // This affects only speed, so an error is ignored.
         _ = self.engine.set_sequential(false);
@@ -387,11 +391,16 @@ impl Tx<'_> {
 
     /// Replaces the rows of a session with those of its stand-in. `at` is when the session grew, or `None` if only
     /// our rules changed.
-    pub fn promote(&self, session_uid: &str, extent: Extent, at: Option<Timestamp>) -> Result<(), StoreError> {
+    pub fn promote_stand_in(
+        &self,
+        session_uid: &str,
+        extent: ReplaceScope,
+        at: Option<Timestamp>,
+    ) -> Result<(), StoreError> {
         let from = stand_in(session_uid);
         self.clear_derived(session_uid)?;
         self.move_derived(&from, session_uid)?;
-        if extent == Extent::Whole {
+        if extent == ReplaceScope::Whole {
             self.drop_frames(session_uid)?;
             self.drop_cursors(session_uid)?;
             self.move_frames(&from, session_uid)?;
@@ -418,7 +427,7 @@ impl Reads<'_> {
 }
 
 /// Opens a database and checks that it can be read.
-fn open_and_check(database: &Path, access: Access, writer: &Writer) -> Result<Engine, StoreError> {
+fn open_and_check(database: &Path, access: Access, writer: &WriterIdentity) -> Result<Engine, StoreError> {
     let engine = Engine::open(database, access, writer)?;
     engine.probe()?;
     schema::check_required_version(&engine)?;

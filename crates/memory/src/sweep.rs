@@ -31,10 +31,10 @@ use transcript::Agent;
 use self::inbox::NoteInbox;
 use crate::digest;
 use crate::mask::Masker;
-use crate::plural::several;
-use crate::retention::{self, Command, Done, Retention};
-use crate::sources::{Root, Unread};
-use crate::store::{Patience, Place, Store, StoreError};
+use crate::plural::count_noun;
+use crate::retention::{self, EvictionCommand, EvictionSummary, Retention};
+use crate::sources::{LogRoot, UnreadPath};
+use crate::store::{LockWait, Store, StoreError, StoreLocation};
 
 use self::budget::Budget;
 pub(crate) use self::identify::uid_of_log;
@@ -52,8 +52,8 @@ const WAITING_MAX: usize = 256;
 #[derive(Clone, Copy)]
 pub struct Sweep<'a> {
     /// The location of the store.
-    pub directory: &'a Place,
-    pub roots: &'a [Root],
+    pub directory: &'a StoreLocation,
+    pub roots: &'a [LogRoot],
     pub masker: &'a Masker,
     pub now: Timestamp,
     pub threads: usize,
@@ -77,7 +77,7 @@ pub struct Sweep<'a> {
 
 impl<'a> Sweep<'a> {
     /// Creates a sweep with default settings: it reads everything on one thread, and makes no digests and no evictions.
-    pub fn new(directory: &'a Place, roots: &'a [Root], masker: &'a Masker, now: Timestamp) -> Self {
+    pub fn new(directory: &'a StoreLocation, roots: &'a [LogRoot], masker: &'a Masker, now: Timestamp) -> Self {
         Self {
             directory,
             roots,
@@ -130,9 +130,9 @@ pub struct SweepReport {
     /// Pieces that were dropped because another sweep had already stored those lines.
     pub pieces_dropped: u64,
     pub agents: BTreeMap<Agent, AgentSweepReport>,
-    pub unread: Vec<Unread>,
+    pub unread: Vec<UnreadPath>,
     /// What was evicted.
-    pub evicted: Done,
+    pub evicted: EvictionSummary,
 }
 
 impl SweepReport {
@@ -143,17 +143,23 @@ impl SweepReport {
 }
 
 /// Returns the sentence for the operation log about what a sweep has read, written and evicted.
-pub(crate) fn describe_reads(bytes: u64, sessions: u64, prompts: u64, digests: u64, evicted: &Done) -> String {
+pub(crate) fn describe_reads(
+    bytes: u64,
+    sessions: u64,
+    prompts: u64,
+    digests: u64,
+    evicted: &EvictionSummary,
+) -> String {
     let mut sentence = format!(
         "read {} of {}",
-        several(bytes, "new byte"),
-        several(sessions, "transcript")
+        count_noun(bytes, "new byte"),
+        count_noun(sessions, "transcript")
     );
     if prompts > 0 {
-        sentence += &format!(" and {} of histories", several(prompts, "prompt"));
+        sentence += &format!(" and {} of histories", count_noun(prompts, "prompt"));
     }
     if digests > 0 {
-        sentence += &format!(", and wrote {}", several(digests, "digest"));
+        sentence += &format!(", and wrote {}", count_noun(digests, "digest"));
     }
     if !evicted.drops.is_empty() {
         sentence += &format!(", and {}", evicted.sentence());
@@ -162,7 +168,7 @@ pub(crate) fn describe_reads(bytes: u64, sessions: u64, prompts: u64, digests: u
 }
 
 /// Returns the sentence for a whole sweep, with its facts, digests and evictions.
-pub(crate) fn describe_sweep(report: &SweepReport, digests: u64, evicted: &Done) -> String {
+pub(crate) fn describe_sweep(report: &SweepReport, digests: u64, evicted: &EvictionSummary) -> String {
     // A commit that only finishes an eviction has none of these parts, but every commit needs a sentence.
     let mut parts = Vec::new();
     if report.sessions() > 0 || report.prompts > 0 {
@@ -171,15 +177,15 @@ pub(crate) fn describe_sweep(report: &SweepReport, digests: u64, evicted: &Done)
             report.sessions(),
             report.prompts,
             0,
-            &Done::default(),
+            &EvictionSummary::default(),
         );
         parts.push(read);
     }
     if report.facts > 0 {
-        parts.push(format!("read {} from hooks", several(report.facts, "fact")));
+        parts.push(format!("read {} from hooks", count_noun(report.facts, "fact")));
     }
     if digests > 0 {
-        parts.push(format!("wrote {}", several(digests, "digest")));
+        parts.push(format!("wrote {}", count_noun(digests, "digest")));
     }
     if !evicted.drops.is_empty() {
         parts.push(evicted.sentence());
@@ -213,7 +219,7 @@ pub fn dry_run(sweep: &Sweep<'_>) -> Result<SweepReport, StoreError> {
 }
 
 /// Runs a whole sweep and returns its result.
-pub fn run(sweep: &Sweep<'_>, patience: Patience<'_>) -> Result<SweepReport, StoreError> {
+pub fn run(sweep: &Sweep<'_>, patience: LockWait<'_>) -> Result<SweepReport, StoreError> {
     let inbox = NoteInbox::list(sweep.directory);
     // Creating a new store waits for the disk, so the directories are walked at the same time.
     let (opened, walked) = thread::scope(|scope| {
@@ -252,7 +258,7 @@ pub fn run(sweep: &Sweep<'_>, patience: Patience<'_>) -> Result<SweepReport, Sto
 /// Evicts what exceeds the budget. Returns the size of the raw text if retention had to compute it.
 fn enforce_budget(
     sweep: &Sweep<'_>,
-    patience: Patience<'_>,
+    patience: LockWait<'_>,
     store: &mut Store,
     report: &mut SweepReport,
 ) -> Result<Option<u64>, StoreError> {
@@ -261,19 +267,19 @@ fn enforce_budget(
     };
     let mut done = std::mem::take(&mut report.evicted);
     let digests = report.digested.len() as u64;
-    let command = Command {
+    let command = EvictionCommand {
         name: "sweep",
         sentence: &|done| describe_sweep(report, digests + done.analyzed.len() as u64, done),
     };
-    let bytes = retention::enforce(store, patience, retention, &command, &|_| false, &mut done)?;
-    retention::finish(store, patience, sweep.now, &command, &mut done)?;
+    let bytes = retention::enforce_policy(store, patience, retention, &command, &|_| false, &mut done)?;
+    retention::finish_evictions(store, patience, sweep.now, &command, &mut done)?;
     report.digested.extend(done.analyzed.iter().cloned());
     report.evicted = done;
     Ok(bytes)
 }
 
 /// Rebuilds every derived row from the stored lines.
-pub fn rebuild(sweep: &Sweep<'_>, patience: Patience<'_>) -> Result<SweepReport, StoreError> {
+pub fn rebuild(sweep: &Sweep<'_>, patience: LockWait<'_>) -> Result<SweepReport, StoreError> {
     let mut store = Store::open(sweep.directory)?;
     let sessions = store.reads().sessions()?;
     let plan = Plan {
@@ -293,7 +299,7 @@ pub fn rebuild(sweep: &Sweep<'_>, patience: Patience<'_>) -> Result<SweepReport,
 /// Runs the planned work on worker threads and writes their pieces on this one.
 fn execute_plan(
     sweep: &Sweep<'_>,
-    patience: Patience<'_>,
+    patience: LockWait<'_>,
     store: &mut Store,
     command: &str,
     plan: &Plan,
@@ -369,7 +375,7 @@ fn run_item(
         (_, job, _) => {
             let path = job.map(plan::Job::log).unwrap_or_default();
             let reason = "the store cannot be opened a second time".to_owned();
-            send(Output::Aborted(uid, Unread { path, reason }))
+            send(Output::Aborted(uid, UnreadPath { path, reason }))
         }
     }
 }

@@ -10,14 +10,14 @@ pub mod words;
 
 /// What is stored for each frame so that search can find it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Marks {
+pub struct FrameMarks {
     /// Empty if the part is not searched.
     pub filter: Vec<u8>,
     /// Set if the database has its own index.
     pub words: Option<String>,
 }
 
-impl Marks {
+impl FrameMarks {
     /// Returns the size in memory.
     pub fn size(&self) -> usize {
         self.filter.len() + self.words.as_ref().map_or(0, String::len)

@@ -6,7 +6,7 @@ use std::sync::PoisonError;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Calls `work` for each number below `count`. Each thread has a buffer that it reuses for every item.
-pub(crate) fn on_threads<T: Send>(
+pub(crate) fn run_on_threads<T: Send>(
     threads: usize,
     count: usize,
     work: impl Fn(usize, &mut Vec<u8>) -> T + Sync,

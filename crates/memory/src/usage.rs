@@ -13,7 +13,7 @@ use rustc_hash::FxHashMap;
 use transcript::{Call, LineageKind, Session, Tokens};
 
 use crate::prices::{ModelPrice, Money, PriceTable};
-use crate::store::{Listed, Store, StoreError};
+use crate::store::{ListedSession, Store, StoreError};
 
 /// One counted call and its cost.
 #[derive(Debug, Clone)]
@@ -162,7 +162,7 @@ pub struct UsageGroup {
 /// call.
 pub fn load_bills(
     store: &Store,
-    sessions: &[Listed],
+    sessions: &[ListedSession],
     prices: &PriceTable,
     takes: &dyn Fn(usize, &Call) -> bool,
 ) -> Result<Vec<Bill>, StoreError> {
@@ -256,7 +256,7 @@ impl<'p> PriceCache<'p> {
 /// Sums bills by dimensions. The rows are sorted by their keys.
 pub fn group_bills(
     bills: &[Bill],
-    sessions: &[Listed],
+    sessions: &[ListedSession],
     parents: &HashMap<String, String>,
     by: &[UsageDimension],
     zone: &TimeZone,
@@ -305,7 +305,7 @@ pub fn sum_bills(bills: &[Bill]) -> UsageSum {
 fn dimension_key(
     dimension: UsageDimension,
     bill: &Bill,
-    sessions: &[Listed],
+    sessions: &[ListedSession],
     roots: &TopSessions,
     zone: &TimeZone,
 ) -> DimensionValue {
@@ -331,7 +331,7 @@ fn dimension_key(
 }
 
 /// Returns when a call was billed: its own time or, if it has none, the start of its session.
-pub fn billed_at(bill: &Bill, session: &Listed) -> Option<Timestamp> {
+pub fn billed_at(bill: &Bill, session: &ListedSession) -> Option<Timestamp> {
     let began = || Timestamp::from_microsecond(session.started_micros?).ok();
     bill.call.ts.or_else(began)
 }
@@ -365,7 +365,7 @@ const CHAIN_MAX: usize = 64;
 struct TopSessions(Vec<usize>);
 
 impl TopSessions {
-    fn new(sessions: &[Listed], parents: &HashMap<String, String>) -> Self {
+    fn new(sessions: &[ListedSession], parents: &HashMap<String, String>) -> Self {
         let places: HashMap<&str, usize> = sessions
             .iter()
             .enumerate()

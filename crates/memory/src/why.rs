@@ -34,7 +34,7 @@ use self::recorded::LikelyEdits;
 use self::replay::{LineWriter, ReplayedEdit};
 use crate::commits;
 use crate::mask::Masker;
-use crate::store::{Listed, Status, Store, StoreError};
+use crate::store::{ListedSession, SessionStatus, Store, StoreError};
 
 /// Larger files are not attributed line by line, because matching lines takes quadratic time and memory.
 const FILE_BYTES_MAX: u64 = 16 << 20;
@@ -106,7 +106,7 @@ pub enum LineVerdict {
 /// A turn that touched a file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FileTouch {
-    pub session: Listed,
+    pub session: ListedSession,
     /// `None` before the first prompt.
     pub turn: Option<u32>,
     /// The prompt of the turn, or the first prompt of the session if the touch belongs to no turn.
@@ -135,7 +135,7 @@ pub struct FileEdit {
 /// A session that edited a file and whose text was evicted. Its digest still counts the edits.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EvictedEdits {
-    pub session: Listed,
+    pub session: ListedSession,
     pub edits: u64,
     pub prompt: Option<String>,
 }
@@ -163,7 +163,7 @@ pub enum WhyError {
 pub fn explain_file(
     store: &Store,
     question: &FileQuery<'_>,
-    takes: &dyn Fn(&Listed) -> bool,
+    takes: &dyn Fn(&ListedSession) -> bool,
 ) -> Result<FileAnswer, WhyError> {
     let text = question
         .line
@@ -241,7 +241,7 @@ pub fn explain_file(
 /// Returns recorded edits of another path that match the text of the file, if it has one.
 fn likely_edits(
     store: &Store,
-    sessions: &[Listed],
+    sessions: &[ListedSession],
     question: &FileQuery<'_>,
     lines: Option<&[String]>,
 ) -> Result<Option<LikelyEdits>, StoreError> {
@@ -332,13 +332,13 @@ fn latest_time(at: Timestamp) -> Timestamp {
 /// Returns the evicted sessions whose digest names the file as edited.
 fn find_evicted(
     store: &Store,
-    sessions: &[Listed],
+    sessions: &[ListedSession],
     target: &mut TargetFile,
-    takes: &dyn Fn(&Listed) -> bool,
+    takes: &dyn Fn(&ListedSession) -> bool,
 ) -> Result<Vec<EvictedEdits>, StoreError> {
     let mut evicted = Vec::new();
     for session in sessions {
-        if session.status != Status::Evicted || !takes(session) {
+        if session.status != SessionStatus::Evicted || !takes(session) {
             continue;
         }
         let Some(row) = store.reads().digest_of(&session.session_uid)? else {
@@ -365,7 +365,7 @@ fn find_evicted(
 /// Builds the [`FileTouch`]es of an answer.
 struct TouchBuilder<'a> {
     store: &'a Store,
-    sessions: &'a [Listed],
+    sessions: &'a [ListedSession],
     /// Prompts already looked up, by session and turn.
     prompts: HashMap<(String, Option<u32>), Option<String>>,
 }
@@ -401,7 +401,7 @@ impl TouchBuilder<'_> {
         mut line: LineOrigin,
         writer: Option<(usize, LineWriter)>,
         found: &[FoundEdit],
-        takes: &dyn Fn(&Listed) -> bool,
+        takes: &dyn Fn(&ListedSession) -> bool,
     ) -> Result<(LineOrigin, Vec<FileTouch>), StoreError> {
         if let Some((at, _)) = writer {
             let edit = &found[at];
@@ -412,7 +412,7 @@ impl TouchBuilder<'_> {
         };
         let maker = commits::find_commit(self.store, &commit.sha, question.threads, takes)?.maker;
         let session = maker.as_ref().and_then(|place| {
-            let is_same = |session: &&Listed| session.session_uid == place.session_uid;
+            let is_same = |session: &&ListedSession| session.session_uid == place.session_uid;
             self.sessions.iter().find(is_same).cloned()
         });
         let (Some(place), Some(session)) = (maker, session) else {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use memory::ingest::Disclosure;
 use memory::logs::read_log;
 use memory::mask::{LineState, MaskKey, Masker, UserRules};
-use memory::sources::{Root, find};
+use memory::sources::{LogRoot, find_logs};
 use testkit::corpus::{self, CorpusShape};
 use transcript::{Agent, SessionEvent};
 
@@ -89,12 +89,12 @@ fn every_log_is_read_and_only_torn_lines_are_faults() {
     let written = corpus::write(home.path(), &CorpusShape::with_bytes(3, 20 * MEGABYTE)).unwrap();
     let (mut faults, mut calls) = (0, BTreeMap::new());
     for agent in Agent::ALL {
-        let root = Root {
+        let root = LogRoot {
             agent,
             path: home.path().join(format!(".{}", agent.as_str())),
             label: None,
         };
-        let found = find(&root);
+        let found = find_logs(&root);
         assert_eq!(found.unread, []);
         for log in found.logs {
             let read = read_log(&log.path, Some(agent), Disclosure::revealed_by_owner()).unwrap();

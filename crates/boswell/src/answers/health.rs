@@ -16,7 +16,7 @@ pub(crate) struct StatusAnswer<'a> {
     pub(crate) path: String,
     /// Null if there is no memory yet.
     pub(crate) store: Option<StoreRecord<'a>>,
-    pub(crate) next: Option<NextEviction<'a>>,
+    pub(crate) next: Option<NextEvictionRecord<'a>>,
     /// Null if Claude Code has no logs here.
     pub(crate) claude_deletes: Option<&'a ClaudeDeletes>,
     pub(crate) waiting: WaitingCounts,
@@ -71,7 +71,7 @@ pub(crate) struct StoredAgent<'a> {
 
 /// The session that is evicted next.
 #[derive(Serialize, JsonSchema)]
-pub(crate) struct NextEviction<'a> {
+pub(crate) struct NextEvictionRecord<'a> {
     pub(crate) session_uid: &'a str,
     pub(crate) bytes: u64,
     pub(crate) reason: &'static str,

@@ -1,6 +1,6 @@
 //! Answers of `boswell hub`.
 
-use memory::hub::{Moved, Pushed};
+use memory::hub::{MoveSummary, PushSummary};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -24,7 +24,7 @@ pub(crate) struct HubMoveAnswer {
     pub(crate) from: String,
     pub(crate) to: String,
     #[serde(flatten)]
-    pub(crate) moved: Moved,
+    pub(crate) moved: MoveSummary,
 }
 
 impl Answer for HubMoveAnswer {
@@ -52,7 +52,7 @@ pub(crate) struct HubPushAnswer {
 }
 
 impl HubPushAnswer {
-    pub(crate) fn new(path: String, pushed: Option<&Pushed>) -> Self {
+    pub(crate) fn new(path: String, pushed: Option<&PushSummary>) -> Self {
         Self {
             path,
             is_away: pushed.is_none(),

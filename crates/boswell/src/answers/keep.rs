@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use memory::retention::Remains;
+use memory::retention::SessionRemains;
 use memory::store::CopyRow;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -111,7 +111,7 @@ impl Answer for KeepAnswer<'_> {
 pub(crate) struct ForgetAnswer<'a> {
     pub(crate) dry_run: bool,
     pub(crate) with_digest: bool,
-    pub(crate) sessions: &'a [Remains],
+    pub(crate) sessions: &'a [SessionRemains],
     /// Sessions that the filters left out because they are kept.
     pub(crate) sessions_kept: u64,
     /// What Boswell made of the sessions elsewhere.

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use memory::commits::CommitOccurrence;
 use memory::digest::Digest;
 use memory::outcome::{Confidence, Evidence, Judgement, OutcomeReason};
-use memory::store::Fact;
+use memory::store::SessionFact;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -84,8 +84,8 @@ pub(crate) struct FactRecord<'a> {
     exit_code: Option<i64>,
 }
 
-impl<'a> From<&'a Fact> for FactRecord<'a> {
-    fn from(fact: &'a Fact) -> Self {
+impl<'a> From<&'a SessionFact> for FactRecord<'a> {
+    fn from(fact: &'a SessionFact) -> Self {
         Self {
             event: &fact.event,
             at: fact.at,

@@ -1,7 +1,7 @@
 //! Shapes that several answers share.
 
 use jiff::Timestamp;
-use memory::retention::{Drop, Reason};
+use memory::retention::{EvictionReason, PlannedEviction};
 use memory::session_text::TextLocation;
 use memory::store::{self, Operation};
 use memory::usage::UsageSum;
@@ -138,11 +138,11 @@ pub(crate) struct EvictedSession {
     needs_digest: bool,
 }
 
-impl From<&Drop> for EvictedSession {
-    fn from(drop: &Drop) -> Self {
+impl From<&PlannedEviction> for EvictedSession {
+    fn from(drop: &PlannedEviction) -> Self {
         let age_days = match drop.reason {
-            Reason::Age { days } => Some(days),
-            Reason::Budget | Reason::HardCap | Reason::Overflow => None,
+            EvictionReason::Age { days } => Some(days),
+            EvictionReason::Budget | EvictionReason::HardCap | EvictionReason::Overflow => None,
         };
         Self {
             session_uid: drop.session_uid.clone(),

@@ -218,7 +218,7 @@ impl Bundle<'_> {
             let line = line.mask(&mut hits);
             let text = match line.bytes() {
                 Some(bytes) => String::from_utf8_lossy(bytes).replace(&self.home, "~"),
-                None => packs::stand_in(&line),
+                None => packs::format_placeholder(&line),
             };
             zip.write_all(text.as_bytes())?;
             if line.is_terminated() {

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::Path;
 
-use memory::store::Server;
+use memory::store::DatabaseServer;
 use toml::Value;
 
 use crate::answers::machine::{
@@ -141,7 +141,7 @@ fn commented_defaults() -> String {
 fn shown(setting: &Setting) -> Value {
     match &setting.value {
         Value::String(text) if setting.key.name() == "url" => {
-            let server = Server::of_url(text).map(|server| server.to_string());
+            let server = DatabaseServer::of_url(text).map(|server| server.to_string());
             Value::String(server.unwrap_or_else(|_| without_credentials(text).into_owned()))
         }
         other => other.clone(),

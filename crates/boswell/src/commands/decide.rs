@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 
 use memory::decisions::{self, DecisionText};
-use memory::store::{Patience, Store};
+use memory::store::{LockWait, Store};
 
 use crate::answers::keep::DecideAnswer;
 use crate::context::Context;
@@ -42,7 +42,7 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &DecideArgs) -> Result<O
     let decision = {
         let told = RefCell::new(&mut *ui);
         let waiting = || say_waiting(&mut told.borrow_mut());
-        decisions::record_decision(&mut store, Patience::Wait(&waiting), context.now, uid.as_deref(), &text)?
+        decisions::record_decision(&mut store, LockWait::Wait(&waiting), context.now, uid.as_deref(), &text)?
     };
     if text.redactions > 0 {
         ui.warning(format_args!("{} masked", plural(text.redactions, "secret")));

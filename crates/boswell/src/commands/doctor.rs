@@ -5,9 +5,11 @@ mod repair;
 use std::path::Path;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use memory::doctor::{AgentHealth, Cleanup, Copies, Examination, RootHealth, StoreHealth, examine, examine_store};
+use memory::doctor::{
+    AgentCleanup, AgentHealth, DuplicateSession, LogExamination, RootHealth, StoreHealth, examine_logs, examine_store,
+};
 use memory::mask::Masker;
-use memory::sources::{Root, Unread};
+use memory::sources::{LogRoot, UnreadPath};
 use memory::store::Store;
 
 use self::repair::repair;
@@ -79,7 +81,7 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &DoctorArgs) -> Result<O
 pub(crate) fn examine_and_show(
     ui: &mut Ui,
     context: &Context,
-    roots: &[Root],
+    roots: &[LogRoot],
     store: Option<&StoreHealth>,
 ) -> Result<(), CommandError> {
     let bar = bar(ui, "Reading logs {wide_bar} {pos}/{len} {eta}");
@@ -89,7 +91,7 @@ pub(crate) fn examine_and_show(
     };
     // A key that is not there yet is not worth writing for that.
     let masker = &context.masker(false)?;
-    let healths = examine(&Examination {
+    let healths = examine_logs(&LogExamination {
         roots,
         now: context.now,
         threads: context.threads,
@@ -251,7 +253,7 @@ impl Told<'_> {
         more(ui, health.copies.len())
     }
 
-    fn show_cleanup(&self, ui: &mut Ui, cleanup: &Cleanup) -> Result<(), CommandError> {
+    fn show_cleanup(&self, ui: &mut Ui, cleanup: &AgentCleanup) -> Result<(), CommandError> {
         let whose = if cleanup.is_default {
             "its default"
         } else {
@@ -350,11 +352,11 @@ impl Told<'_> {
             label: root.root.label.clone(),
             exists: root.is_there,
         };
-        let unread = |unread: &Unread| UnreadFile {
+        let unread = |unread: &UnreadPath| UnreadFile {
             path: self.masked_path(&unread.path),
             reason: self.masked(&unread.reason),
         };
-        let copies = |copies: &Copies| SessionCopies {
+        let copies = |copies: &DuplicateSession| SessionCopies {
             session_uid: self.masked(&copies.session_uid),
             paths: copies.paths.iter().map(|path| self.masked_path(path)).collect(),
         };
@@ -384,7 +386,7 @@ impl Told<'_> {
         }
     }
 
-    fn cleanup_record(&self, cleanup: &Cleanup) -> CleanupRecord {
+    fn cleanup_record(&self, cleanup: &AgentCleanup) -> CleanupRecord {
         let due = cleanup.due.iter().map(|due| DueLog {
             path: self.masked_path(&due.path),
             deleted_at: due.deleted_at,

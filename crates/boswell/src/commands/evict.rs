@@ -2,8 +2,11 @@
 
 use std::cell::RefCell;
 
-use memory::retention::{self, Command, Done, Drop, Plan, Reason, count_reasons, reasons_in_words};
-use memory::store::{Patience, Store};
+use memory::retention::{
+    self, EvictionCommand, EvictionPlan, EvictionReason, EvictionSummary, PlannedEviction, count_reasons,
+    reasons_in_words,
+};
+use memory::store::{LockWait, Store};
 
 use crate::alerts;
 use crate::answers::keep::EvictAnswer;
@@ -33,7 +36,7 @@ pub(crate) struct EvictArgs {
 
 pub(crate) fn run(ui: &mut Ui, context: &Context, args: &EvictArgs) -> Result<Outcome, CommandError> {
     let store = open_memory(context)?;
-    let plan = retention::plan(&store.reads(), &policy(context), context.now)?;
+    let plan = retention::plan_evictions(&store.reads(), &policy(context), context.now)?;
     let distilled = store.reads().distilled_bytes()?;
     if args.dry_run {
         match ui.format {
@@ -47,10 +50,10 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &EvictArgs) -> Result<Ou
     let done = {
         let told = RefCell::new(&mut *ui);
         let waiting = || say_waiting(&mut told.borrow_mut());
-        evict(context, Patience::Wait(&waiting))?
+        evict(context, LockWait::Wait(&waiting))?
     };
     let bytes_after = plan.bytes_before.saturating_sub(done.bytes);
-    let plan = Plan {
+    let plan = EvictionPlan {
         drops: done.drops.clone(),
         bytes_after,
         sessions_staying: plan.sessions_staying + plan.drops.len() as u64 - done.drops.len() as u64,
@@ -70,25 +73,27 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &EvictArgs) -> Result<Ou
     Ok(tell_loss(ui, context, &done))
 }
 
-fn evict(context: &Context, patience: Patience<'_>) -> Result<Done, CommandError> {
+fn evict(context: &Context, patience: LockWait<'_>) -> Result<EvictionSummary, CommandError> {
     let mut store = Store::open(&context.places.data_dir)?;
-    let command = Command {
+    let command = EvictionCommand {
         name: "evict",
-        sentence: &Done::sentence,
+        sentence: &EvictionSummary::sentence,
     };
-    let mut done = Done::default();
-    retention::enforce(&mut store, patience, &order(context), &command, &|_| false, &mut done)?;
-    retention::finish(&mut store, patience, context.now, &command, &mut done)?;
+    let mut done = EvictionSummary::default();
+    retention::enforce_policy(&mut store, patience, &order(context), &command, &|_| false, &mut done)?;
+    retention::finish_evictions(&mut store, patience, context.now, &command, &mut done)?;
     Ok(done)
 }
 
-fn show(ui: &mut Ui, plan: &Plan, is_dry: bool) -> Result<(), CommandError> {
+fn show(ui: &mut Ui, plan: &EvictionPlan, is_dry: bool) -> Result<(), CommandError> {
     for (reason, drops) in groups(&plan.drops) {
         ui.row_wrapped(ui.paint(FAINT, reason), 2)?;
         for drop in drops {
             let age = match drop.reason {
-                Reason::Age { days } => ui.paint(FAINT, format!("  {}", plural(days.into(), "day"))).to_string(),
-                Reason::Budget | Reason::HardCap | Reason::Overflow => String::new(),
+                EvictionReason::Age { days } => {
+                    ui.paint(FAINT, format!("  {}", plural(days.into(), "day"))).to_string()
+                }
+                EvictionReason::Budget | EvictionReason::HardCap | EvictionReason::Overflow => String::new(),
             };
             let uid = ui.paint(STRONG, escape(&drop.session_uid));
             ui.row_wrapped(format!("{:>10}  {uid}{age}", measure::bytes(drop.bytes)), 12)?;
@@ -120,8 +125,8 @@ fn show(ui: &mut Ui, plan: &Plan, is_dry: bool) -> Result<(), CommandError> {
 }
 
 /// Returns the sessions by the reason for which they go, each reason once, in the order in which they go.
-fn groups(drops: &[Drop]) -> Vec<(String, Vec<&Drop>)> {
-    let mut groups: Vec<(String, Vec<&Drop>)> = Vec::new();
+fn groups(drops: &[PlannedEviction]) -> Vec<(String, Vec<&PlannedEviction>)> {
+    let mut groups: Vec<(String, Vec<&PlannedEviction>)> = Vec::new();
     for drop in drops {
         let first = if drop.needs_digest {
             "; digests are written first"
@@ -137,7 +142,7 @@ fn groups(drops: &[Drop]) -> Vec<(String, Vec<&Drop>)> {
     groups
 }
 
-fn to_answer(context: &Context, plan: &Plan, done: Option<&Done>, distilled: u64) -> EvictAnswer {
+fn to_answer(context: &Context, plan: &EvictionPlan, done: Option<&EvictionSummary>, distilled: u64) -> EvictAnswer {
     EvictAnswer {
         dry_run: done.is_none(),
         drops: plan.drops.iter().map(Into::into).collect(),

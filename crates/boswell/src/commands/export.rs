@@ -11,7 +11,7 @@ mod write;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use memory::store::{CopyRow, Listed, Status};
+use memory::store::{CopyRow, ListedSession, SessionStatus};
 
 use self::tables::Table;
 use self::write::Writer;
@@ -68,8 +68,8 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &ExportArgs) -> Result<O
     let store = open_memory(context)?;
     let prices = prices::load(Some(&prices::user_file(context)))?;
     let filters = args.filters.resolve(context, &store, ToolMeans::Sessions)?;
-    let all: Vec<Listed> = store.reads().listed()?;
-    let is_wanted = |session: &Listed| session.status != Status::PromptsOnly && filters.take(session);
+    let all: Vec<ListedSession> = store.reads().listed()?;
+    let is_wanted = |session: &ListedSession| session.status != SessionStatus::PromptsOnly && filters.take(session);
     let wanted: Vec<bool> = all.iter().map(is_wanted).collect();
     let directory = context.places.current_dir.join(&args.output);
     create_private_dir(&directory).map_err(|error| cannot(&directory, &error))?;
@@ -132,10 +132,10 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &ExportArgs) -> Result<O
 fn note_copies<'l>(
     ui: &mut Ui,
     context: &Context,
-    sessions: impl Iterator<Item = &'l Listed>,
+    sessions: impl Iterator<Item = &'l ListedSession>,
     written: &[(Table, PathBuf, u64)],
 ) {
-    let copy = |session: &Listed, path: &Path| CopyRow {
+    let copy = |session: &ListedSession, path: &Path| CopyRow {
         session_uid: session.session_uid.clone(),
         path: path.display().to_string(),
         kind: "table".to_owned(),

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use jiff::Timestamp;
-use memory::retention::{self, Reach, Remains};
-use memory::store::{CopyRow, Patience, Store};
+use memory::retention::{self, ForgetScope, SessionRemains};
+use memory::store::{CopyRow, LockWait, Store};
 
 use crate::answers::keep::ForgetAnswer;
 use crate::context::Context;
@@ -85,7 +85,7 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &ForgetArgs) -> Result<O
         }
         let told = RefCell::new(&mut *ui);
         let waiting = || say_waiting(&mut told.borrow_mut());
-        is_finished = forget(context, args, remains, &copies, Patience::Wait(&waiting))?;
+        is_finished = forget(context, args, remains, &copies, LockWait::Wait(&waiting))?;
     }
     match ui.format {
         Format::Json => ui.answer(&ForgetAnswer {
@@ -132,7 +132,7 @@ fn confirm(ui: &mut Ui, args: &ForgetArgs, chosen: &ForgetSelection) -> Result<b
 
 /// The sessions to forget.
 struct ForgetSelection {
-    remains: Vec<Remains>,
+    remains: Vec<SessionRemains>,
     /// Time and title of the sessions of which they are known, by uid and without subagents.
     titles: BTreeMap<String, String>,
     /// How many sessions the filters left out because they are kept.
@@ -141,7 +141,7 @@ struct ForgetSelection {
 
 /// Returns text that lets a person recognise a session: when it began and its title. `None` if neither is known.
 fn title_line(store: &Store, context: &Context, uid: &str) -> Result<Option<String>, CommandError> {
-    let Some(listed) = store.reads().listed_one(uid)? else {
+    let Some(listed) = store.reads().find_listed(uid)? else {
         return Ok(None);
     };
     let micros = listed.started_micros.or(listed.last_micros);
@@ -194,7 +194,7 @@ fn select_sessions(store: &Store, context: &Context, args: &ForgetArgs) -> Resul
     }
     Ok(ForgetSelection {
         titles,
-        remains: retention::remains(&store.reads(), &uids)?,
+        remains: retention::list_remains(&store.reads(), &uids)?,
         kept,
     })
 }
@@ -218,17 +218,17 @@ fn forgotten(store: &Store, word: &str, error: CommandError) -> Result<Vec<Strin
 fn forget(
     context: &Context,
     args: &ForgetArgs,
-    remains: &[Remains],
+    remains: &[SessionRemains],
     copies: &Copies,
-    patience: Patience<'_>,
+    patience: LockWait<'_>,
 ) -> Result<bool, CommandError> {
     let mut store = Store::open(&context.places.data_dir)?;
     let reach = if args.with_digest {
-        Reach::WithDigest
+        ForgetScope::WithDigest
     } else {
-        Reach::Raw
+        ForgetScope::Raw
     };
-    let done = retention::forget(
+    let done = retention::forget_sessions(
         &mut store,
         patience,
         remains,

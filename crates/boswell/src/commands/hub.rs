@@ -3,8 +3,8 @@
 use std::cell::RefCell;
 
 use indicatif::ProgressBar;
-use memory::hub::{self, Moved};
-use memory::store::{Index, Patience, Place, Server, ServerErrorKind, Store, StoreError};
+use memory::hub::{self, MoveSummary};
+use memory::store::{DatabaseServer, LockWait, ServerErrorKind, Store, StoreError, StoreLocation, WordIndex};
 
 use crate::answers::hub::{HubInitAnswer, HubMoveAnswer, HubPlace, HubPushAnswer, HubStatusAnswer};
 use crate::config::without_credentials;
@@ -112,7 +112,7 @@ fn move_to(ui: &mut Ui, context: &Context, args: &MoveArgs) -> Result<Outcome, C
     let here = &context.places.data_dir;
     let to = match args.to.as_str() {
         "local" => here.local(),
-        url if Server::is_url(url) => context.place_of(url)?,
+        url if DatabaseServer::is_url(url) => context.place_of(url)?,
         other => {
             let message = format_args!(
                 "neither the URL of a database nor `local`: `{}`",
@@ -146,7 +146,7 @@ fn move_to(ui: &mut Ui, context: &Context, args: &MoveArgs) -> Result<Outcome, C
     let moved = {
         let told = RefCell::new(&mut *ui);
         let waiting = || say_waiting(&mut told.borrow_mut());
-        hub::move_all(&source, &mut target, context.now, Patience::Wait(&waiting), &progress)
+        hub::move_store(&source, &mut target, context.now, LockWait::Wait(&waiting), &progress)
     };
     bar.finish_and_clear();
     let moved = moved?;
@@ -154,7 +154,7 @@ fn move_to(ui: &mut Ui, context: &Context, args: &MoveArgs) -> Result<Outcome, C
     Ok(Outcome::Done)
 }
 
-fn show_moved(ui: &mut Ui, from: &Place, to: &Place, moved: Moved) -> Result<(), CommandError> {
+fn show_moved(ui: &mut Ui, from: &StoreLocation, to: &StoreLocation, moved: MoveSummary) -> Result<(), CommandError> {
     match ui.format {
         Format::Json => ui.answer(&HubMoveAnswer {
             from: from.to_string(),
@@ -219,12 +219,12 @@ struct Held {
     sessions: u64,
     with_raw_text: u64,
     raw_bytes: u64,
-    index: Index,
+    index: WordIndex,
 }
 
 impl Held {
     /// None where nobody made a memory yet.
-    fn of(place: &Place) -> Result<Option<Self>, StoreError> {
+    fn of(place: &StoreLocation) -> Result<Option<Self>, StoreError> {
         let store = Store::open_existing(place)?;
         let Some(reads) = store.as_ref().map(Store::reads) else {
             return Ok(None);
@@ -240,15 +240,15 @@ impl Held {
 }
 
 fn is_away(error: &StoreError) -> bool {
-    matches!(error, StoreError::Server(error) if error.kind() == ServerErrorKind::Away)
+    matches!(error, StoreError::Server(error) if error.kind() == ServerErrorKind::Unavailable)
 }
 
 /// By what a search finds frames, in a word.
-pub(crate) fn index_word(index: Index) -> &'static str {
+pub(crate) fn index_word(index: WordIndex) -> &'static str {
     match index {
-        Index::None => "filters",
-        Index::Words => "words",
-        Index::Pieces => "words and pieces",
+        WordIndex::None => "filters",
+        WordIndex::Words => "words",
+        WordIndex::Pieces => "words and pieces",
     }
 }
 
@@ -299,7 +299,7 @@ fn status(ui: &mut Ui, context: &Context) -> Result<Outcome, CommandError> {
 }
 
 /// One of the memories: what it is to us, where it is, and what it holds.
-type Asked<'p> = (&'static str, &'p Place, Result<Option<Held>, StoreError>);
+type Asked<'p> = (&'static str, &'p StoreLocation, Result<Option<Held>, StoreError>);
 
 /// Says what to do about what is missing.
 fn tell_next(ui: &mut Ui, rows: &[Asked<'_>]) {
@@ -312,7 +312,7 @@ fn tell_next(ui: &mut Ui, rows: &[Asked<'_>]) {
     if servers().any(|(.., held)| matches!(held, Ok(None))) {
         ui.hint("`boswell hub init` makes the tables and the roles");
     }
-    let is_lacking = |held: &Held| held.index != Index::Pieces && held.with_raw_text > 0;
+    let is_lacking = |held: &Held| held.index != WordIndex::Pieces && held.with_raw_text > 0;
     if servers().any(|(.., held)| matches!(held, Ok(Some(held)) if is_lacking(held))) {
         ui.hint("the server's index is not whole: the extension `pg_trgm` and `boswell rebuild` make it so");
     }
@@ -337,7 +337,7 @@ fn place_record((role, place, held): &Asked<'_>) -> HubPlace {
 }
 
 /// The shared memory that the settings name.
-fn hub_of(context: &Context) -> Result<Place, CommandError> {
+fn hub_of(context: &Context) -> Result<StoreLocation, CommandError> {
     let store = &context.places.data_dir;
     let own = store.server().map(|_| store.clone());
     context.hub.clone().or(own).ok_or_else(|| {

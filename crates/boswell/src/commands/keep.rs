@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use memory::store::{Patience, Status, Store};
+use memory::store::{LockWait, SessionStatus, Store};
 
 use crate::answers::keep::KeepAnswer;
 use crate::context::Context;
@@ -31,7 +31,7 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &KeepArgs) -> Result<Out
     let store = open_memory(context)?;
     let named = resolve(&store, context, &args.session)?;
     let uid = named.session_uid.as_str();
-    if named.status != Status::Kept && !args.undo {
+    if named.status != SessionStatus::Kept && !args.undo {
         let message = format_args!("there is no raw text of this session to keep: `{uid}`");
         return Err(CommandError::not_found("text-gone", message).with_hint("`boswell show` says what is left"));
     }
@@ -40,7 +40,7 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &KeepArgs) -> Result<Out
     let is_news = {
         let told = RefCell::new(&mut *ui);
         let waiting = || say_waiting(&mut told.borrow_mut());
-        let lock = store.lock(Patience::Wait(&waiting))?;
+        let lock = store.lock(LockWait::Wait(&waiting))?;
         let is_kept = store.reads().keeps()?.contains(uid);
         let is_news = is_kept == args.undo;
         if is_news {

@@ -1,6 +1,6 @@
 //! `boswell name`: give a session a name of your own, or show it.
 
-use memory::store::Annotation;
+use memory::store::AnnotationKind;
 
 use crate::annotation::annotate;
 use crate::context::Context;
@@ -25,5 +25,5 @@ pub(crate) struct NameArgs {
 }
 
 pub(crate) fn run(ui: &mut Ui, context: &Context, args: &NameArgs) -> Result<Outcome, CommandError> {
-    annotate(ui, context, &args.session, Annotation::Name, args.text.as_deref())
+    annotate(ui, context, &args.session, AnnotationKind::Name, args.text.as_deref())
 }

@@ -1,6 +1,6 @@
 //! `boswell note`: write a note on a session, or show it.
 
-use memory::store::Annotation;
+use memory::store::AnnotationKind;
 
 use crate::annotation::annotate;
 use crate::context::Context;
@@ -26,5 +26,5 @@ pub(crate) struct NoteArgs {
 }
 
 pub(crate) fn run(ui: &mut Ui, context: &Context, args: &NoteArgs) -> Result<Outcome, CommandError> {
-    annotate(ui, context, &args.session, Annotation::Note, args.text.as_deref())
+    annotate(ui, context, &args.session, AnnotationKind::Note, args.text.as_deref())
 }

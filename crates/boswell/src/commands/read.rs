@@ -124,7 +124,9 @@ fn logs_of(paths: &[PathBuf], agent: Option<Agent>, failed: &mut Option<CommandE
             continue;
         }
         let agents = agent.map_or(Agent::ALL.to_vec(), |agent| vec![agent]);
-        let found = agents.into_iter().flat_map(|agent| sources::find_in(agent, path).logs);
+        let found = agents
+            .into_iter()
+            .flat_map(|agent| sources::find_logs_in(agent, path).logs);
         let mut inside: Vec<PathBuf> = found.filter(|log| !log.is_subagent).map(|log| log.path).collect();
         inside.sort();
         inside.dedup();

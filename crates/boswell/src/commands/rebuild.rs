@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use memory::store::Patience;
+use memory::store::LockWait;
 use memory::sweep::{Sweep, rebuild};
 
 use crate::answers::keep::RebuildAnswer;
@@ -37,7 +37,7 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, _: &RebuildArgs) -> Result<Out
     };
     let told = RefCell::new(&mut *ui);
     let waiting = || say_waiting(&mut told.borrow_mut());
-    let sessions = rebuild(&sweep, Patience::Wait(&waiting))?.sessions_refreshed;
+    let sessions = rebuild(&sweep, LockWait::Wait(&waiting))?.sessions_refreshed;
     bar.finish_and_clear();
     match ui.format {
         Format::Json => ui.answer(&RebuildAnswer { sessions })?,

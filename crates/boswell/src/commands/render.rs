@@ -15,7 +15,7 @@ use memory::ingest::Disclosure;
 use memory::mask::Masker;
 use memory::prices::PriceTable;
 use memory::session_text::{SessionTexts, TextError};
-use memory::store::{Patience, Store};
+use memory::store::{LockWait, Store};
 use render::{MarkdownOptions, PageOptions, Transcript};
 
 use self::film::FilmArgs;
@@ -337,7 +337,7 @@ fn note_copy(ui: &mut Ui, context: &Context, copies: &[(String, PathBuf)]) -> Re
         return Ok(());
     }
     let waiting = RefCell::new(ui);
-    let lock = store.lock(Patience::Wait(&|| say_waiting(&mut waiting.borrow_mut())))?;
+    let lock = store.lock(LockWait::Wait(&|| say_waiting(&mut waiting.borrow_mut())))?;
     store.write(&lock, context.now, "render", |tx| {
         for (session_uid, path) in &new {
             let copy = memory::store::CopyRow {

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use memory::restore::{self, Plan, Planned};
+use memory::restore::{self, PlannedFile, RestorePlan};
 use memory::session_text::SessionTexts;
 use memory::store::CopyRow;
 
@@ -55,7 +55,7 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &RestoreArgs) -> Result<
     let written = if args.dry_run {
         0
     } else {
-        restore::apply(&texts, &plan).map_err(told)?
+        restore::apply_restore(&texts, &plan).map_err(told)?
     };
     if directory.is_some() && written > 0 {
         note_copies(ui, context, &plan);
@@ -77,7 +77,7 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &RestoreArgs) -> Result<
 }
 
 /// Lets `boswell forget` know what was written outside of the memory.
-fn note_copies(ui: &mut Ui, context: &Context, plan: &Plan) {
+fn note_copies(ui: &mut Ui, context: &Context, plan: &RestorePlan) {
     let new = plan.files.iter().filter(|file| !file.is_there);
     let copies: Vec<CopyRow> = new
         .map(|file| CopyRow {
@@ -89,9 +89,9 @@ fn note_copies(ui: &mut Ui, context: &Context, plan: &Plan) {
     copies::note(ui, context, "restore", &copies);
 }
 
-fn show(ui: &mut Ui, plan: &Plan, is_dry: bool) -> Result<(), CommandError> {
+fn show(ui: &mut Ui, plan: &RestorePlan, is_dry: bool) -> Result<(), CommandError> {
     // What is written is the answer; a long list of files that are there already must not hide it.
-    let (there, new): (Vec<&Planned>, Vec<&Planned>) = plan.files.iter().partition(|file| file.is_there);
+    let (there, new): (Vec<&PlannedFile>, Vec<&PlannedFile>) = plan.files.iter().partition(|file| file.is_there);
     for file in new.iter().chain(&there) {
         let size = measure::bytes(file.bytes);
         let path = ui.path(&escape(&file.path.display().to_string()));
@@ -107,7 +107,7 @@ fn show(ui: &mut Ui, plan: &Plan, is_dry: bool) -> Result<(), CommandError> {
     Ok(())
 }
 
-fn restored_file(file: &Planned) -> RestoredFile<'_> {
+fn restored_file(file: &PlannedFile) -> RestoredFile<'_> {
     RestoredFile {
         session_uid: &file.session_uid,
         part: &file.part,

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use memory::restore;
 use memory::session_text::SessionTexts;
-use memory::store::{Listed, Status, Store};
+use memory::store::{ListedSession, SessionStatus, Store};
 use transcript::{Agent, SafeName};
 
 use crate::answers::share::ResumeAnswer;
@@ -83,7 +83,7 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &ResumeArgs) -> Result<O
     }
     let program = resume.find(context)?;
     if let Some(plan) = &plan {
-        let written = restore::apply(&texts, plan).map_err(told)?;
+        let written = restore::apply_restore(&texts, plan).map_err(told)?;
         ui.status(format_args!("Restored: {}", plural(written, "file")));
         tell_masked(ui, plan);
     }
@@ -102,7 +102,7 @@ pub(crate) fn check(context: &Context, session: &str) -> Result<(), CommandError
     resume.find(context).map(|_| ())
 }
 
-fn find_listed(store: &Store, named: &Named) -> Result<Listed, CommandError> {
+fn find_listed(store: &Store, named: &Named) -> Result<ListedSession, CommandError> {
     let listed = store.reads().listed()?;
     let own = listed
         .into_iter()
@@ -115,11 +115,11 @@ fn how(
     context: &Context,
     store: &Store,
     named: &Named,
-    listed: &Listed,
+    listed: &ListedSession,
     log: Option<&Path>,
 ) -> Result<Resume, CommandError> {
     let uid = &named.session_uid;
-    if named.status == Status::PromptsOnly {
+    if named.status == SessionStatus::PromptsOnly {
         let message = format_args!("only prompts are left of this session: `{uid}`");
         return Err(CommandError::not_found("text-gone", message).with_hint("`boswell show` shows them"));
     }

@@ -87,7 +87,7 @@ fn keep(
         return Ok(None);
     }
     let own = own(&context, args.command.first().map(OsString::as_os_str), &touched);
-    let id = own.map(|log| sources::source_of(log.agent, &log.path).native_id);
+    let id = own.map(|log| sources::find_source(log.agent, &log.path).native_id);
     let own = own.zip(id).filter(|(_, id)| SafeName::new(id).is_some());
     if let Some((log, id)) = &own {
         let note = HookNote {
@@ -128,7 +128,7 @@ fn touched(context: &Context, began: Timestamp) -> Vec<Touched> {
     let found = context
         .memory_roots()
         .into_iter()
-        .flat_map(|root| sources::find(&root).logs);
+        .flat_map(|root| sources::find_logs(&root).logs);
     let touched = found.filter(|log| log.modified.is_some_and(|at| at >= since) && !context.is_ignored(&log.path));
     touched
         .map(|log| Touched {

@@ -9,9 +9,9 @@ use std::str::FromStr;
 
 use memory::find::{Bare, Findings, Found, Question, add_sources, count_sources, find, find_bare, suggest};
 use memory::search::query::{PartSyntax, QueryError, QueryPart};
-use memory::search::{Enough, Query};
+use memory::search::{HitTarget, Query};
 use memory::session_text::SessionTexts;
-use memory::store::{Listed, Store};
+use memory::store::{ListedSession, Store};
 
 use self::page::Page;
 use crate::answers;
@@ -211,7 +211,7 @@ fn ask_memory(
         now: context.now,
         threads: context.threads,
         enough: page.enough(),
-        takes: &|session: &Listed| filters.take(session),
+        takes: &|session: &ListedSession| filters.take(session),
         behind: page.behind.clone(),
         is_cancelled: &|| false,
     };
@@ -274,8 +274,8 @@ fn hint_suggestion(
         query,
         now: context.now,
         threads: context.threads,
-        enough: Enough::of(1),
-        takes: &|session: &Listed| filters.take(session),
+        enough: HitTarget::of(1),
+        takes: &|session: &ListedSession| filters.take(session),
         behind: None,
         is_cancelled: &|| false,
     };
@@ -322,7 +322,7 @@ fn ask_logs(
         now: context.now,
         threads: context.threads,
         enough: page.enough(),
-        takes: &|session: &Listed| filters.take(session),
+        takes: &|session: &ListedSession| filters.take(session),
         behind: None,
         is_cancelled: &|| false,
     };

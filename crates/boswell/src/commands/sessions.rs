@@ -6,7 +6,7 @@ use std::str::FromStr;
 use jiff::{SignedDuration, Timestamp};
 use memory::find::Behind;
 use memory::outcome::outcome_name;
-use memory::store::{Counted, Listed, Status};
+use memory::store::{ListedSession, SessionCounts, SessionStatus};
 
 use crate::answers::ask::SessionsAnswer;
 use crate::answers::shared::SessionRow;
@@ -85,9 +85,9 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &SessionsArgs) -> Result
     let store = open_memory(context)?;
     let filters = args.filters.resolve(context, &store, ToolMeans::Sessions)?;
     let listed = store.reads().listed()?;
-    let found: Vec<&Listed> = listed.iter().filter(|session| filters.take(session)).collect();
-    let is_side = |session: &Listed| !args.all && (session.is_subagent || session.is_hidden);
-    let is_behind = |session: &Listed| args.cursor.as_ref().is_none_or(|cursor| cursor.0.has(session));
+    let found: Vec<&ListedSession> = listed.iter().filter(|session| filters.take(session)).collect();
+    let is_side = |session: &ListedSession| !args.all && (session.is_subagent || session.is_hidden);
+    let is_behind = |session: &ListedSession| args.cursor.as_ref().is_none_or(|cursor| cursor.0.has(session));
     let wanted = found.iter().copied().filter(|session| !is_side(session));
     let mut wanted = wanted.filter(|session| is_behind(session)).peekable();
     let limit = if args.limit == 0 { usize::MAX } else { args.limit };
@@ -162,8 +162,8 @@ const DISPENSABLE: [usize; 8] = [8, 5, 7, 6, 9, 4, 2, 3];
 fn show(
     ui: &mut Ui,
     context: &Context,
-    shown: &[(&Listed, Counted)],
-    listed: &[Listed],
+    shown: &[(&ListedSession, SessionCounts)],
+    listed: &[ListedSession],
     left_out: &LeftOut,
 ) -> Result<(), CommandError> {
     let ids = SessionIds::new(listed);
@@ -199,8 +199,8 @@ fn show(
         // The id is what a person copies.
         let (id, rest) = line.trim_end().split_at(row[ID].len());
         match session.status {
-            Status::Kept => ui.row(format_args!("{}{rest}", ui.paint(STRONG, id)))?,
-            Status::Evicted | Status::PromptsOnly => {
+            SessionStatus::Kept => ui.row(format_args!("{}{rest}", ui.paint(STRONG, id)))?,
+            SessionStatus::Evicted | SessionStatus::PromptsOnly => {
                 ui.row(format_args!("{}{}", ui.paint(STRONG, id), ui.paint(FAINT, rest)))?;
             }
         }
@@ -238,7 +238,12 @@ fn columns(rows: &[[String; COLUMNS]], terminal: Option<usize>) -> Vec<(usize, u
     columns
 }
 
-fn cells(context: &Context, session: &Listed, counted: &Counted, ids: &SessionIds<'_>) -> [String; COLUMNS] {
+fn cells(
+    context: &Context,
+    session: &ListedSession,
+    counted: &SessionCounts,
+    ids: &SessionIds<'_>,
+) -> [String; COLUMNS] {
     let some = |number: u64| {
         if number == 0 {
             String::new()
@@ -248,9 +253,9 @@ fn cells(context: &Context, session: &Listed, counted: &Counted, ids: &SessionId
     };
     let project = escape(session.repo.as_deref().unwrap_or("-")).into_owned();
     let status = match session.status {
-        Status::Kept => "kept",
-        Status::Evicted => "evicted",
-        Status::PromptsOnly => "prompts only",
+        SessionStatus::Kept => "kept",
+        SessionStatus::Evicted => "evicted",
+        SessionStatus::PromptsOnly => "prompts only",
     };
     let bytes = if counted.bytes == 0 {
         String::new()
@@ -265,8 +270,8 @@ fn cells(context: &Context, session: &Listed, counted: &Counted, ids: &SessionId
         some(counted.turns),
         match session.status {
             // Each turn has one prompt, so the column of turns shows their number.
-            Status::Kept | Status::Evicted => String::new(),
-            Status::PromptsOnly => some(counted.prompts),
+            SessionStatus::Kept | SessionStatus::Evicted => String::new(),
+            SessionStatus::PromptsOnly => some(counted.prompts),
         },
         measure::short_count(counted.tokens),
         took(session).map(measure::duration).unwrap_or_default(),
@@ -276,16 +281,20 @@ fn cells(context: &Context, session: &Listed, counted: &Counted, ids: &SessionId
 }
 
 /// From its first word to its last.
-fn took(session: &Listed) -> Option<SignedDuration> {
+fn took(session: &ListedSession) -> Option<SignedDuration> {
     let (started, ended) = (time(session.started_micros)?, time(session.ended_micros)?);
-    (session.status != Status::PromptsOnly).then(|| ended.duration_since(started))
+    (session.status != SessionStatus::PromptsOnly).then(|| ended.duration_since(started))
 }
 
 fn time(micros: Option<i64>) -> Option<Timestamp> {
     micros.and_then(|at| Timestamp::from_microsecond(at).ok())
 }
 
-fn to_answer<'a>(shown: &'a [(&Listed, Counted)], outcomes: &[&'static str], left_out: &LeftOut) -> SessionsAnswer<'a> {
+fn to_answer<'a>(
+    shown: &'a [(&ListedSession, SessionCounts)],
+    outcomes: &[&'static str],
+    left_out: &LeftOut,
+) -> SessionsAnswer<'a> {
     let rows = shown.iter().zip(outcomes);
     SessionsAnswer {
         sessions: rows
@@ -297,7 +306,7 @@ fn to_answer<'a>(shown: &'a [(&Listed, Counted)], outcomes: &[&'static str], lef
     }
 }
 
-fn session_row<'a>(session: &'a Listed, counted: &'a Counted, outcome: &'static str) -> SessionRow<'a> {
+fn session_row<'a>(session: &'a ListedSession, counted: &'a SessionCounts, outcome: &'static str) -> SessionRow<'a> {
     SessionRow {
         session_uid: &session.session_uid,
         flavor: session.flavor(),

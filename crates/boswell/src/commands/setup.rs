@@ -211,7 +211,11 @@ fn show_logs(ui: &mut Ui, context: &Context) -> Result<u64, CommandError> {
 }
 
 /// Returns the order for a sweep of all roots.
-fn order<'a>(context: &'a Context, roots: &'a [memory::sources::Root], masker: &'a memory::mask::Masker) -> Order<'a> {
+fn order<'a>(
+    context: &'a Context,
+    roots: &'a [memory::sources::LogRoot],
+    masker: &'a memory::mask::Masker,
+) -> Order<'a> {
     Order {
         directory: &context.places.data_dir,
         roots,
@@ -241,7 +245,7 @@ fn show_retention(ui: &mut Ui, context: &Context) -> Result<(), CommandError> {
         ui.row_wrapped(line, 12)?;
     }
     let roots = context.memory_roots();
-    let cleanup = doctor::cleanup_of_claude(&roots, context.now, &|path| context.is_ignored(path));
+    let cleanup = doctor::plan_claude_cleanup(&roots, context.now, &|path| context.is_ignored(path));
     if let Some(cleanup) = cleanup {
         let days = plural(cleanup.period_days.into(), "day");
         let line = format!("  Claude Code deletes its own logs after {days}; what was read by then stays here");

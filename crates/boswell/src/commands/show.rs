@@ -8,7 +8,7 @@ use jiff::tz::TimeZone;
 use memory::commits::{CommitOccurrence, is_sha};
 use memory::digest::{self, Digest};
 use memory::session_text::{SessionText, SessionTexts, TextLocation, TextOrigin};
-use memory::store::{Status, Store};
+use memory::store::{SessionStatus, Store};
 use transcript::{PartKind, SessionEvent};
 
 use self::blocks::{Block, BlockTexts, LeftOut};
@@ -167,7 +167,7 @@ fn show(
     if args.follow {
         return follow::run(ui, &shown, args);
     }
-    if is_empty && portrait.status != Status::PromptsOnly {
+    if is_empty && portrait.status != SessionStatus::PromptsOnly {
         hint_nothing_shown(ui, &shown);
         return Ok(Outcome::NothingFound);
     }
@@ -267,7 +267,7 @@ impl Shown<'_> {
         let mut head = self.portrait.header(ui, self.zone);
         head.extend(self.made.map(|place| commit::told(ui, place)));
         let mut foot = Vec::new();
-        if self.portrait.status == Status::PromptsOnly {
+        if self.portrait.status == SessionStatus::PromptsOnly {
             foot.push(String::new());
             foot.extend(self.portrait.told_prompts(ui, self.zone));
         } else if self.text.is_none() {

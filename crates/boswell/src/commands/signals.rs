@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use memory::budget_overrun::{UsualValues, compute_usual, find_overrun};
 use memory::digest::Digest;
 use memory::signals::{Signal, SignalKind};
-use memory::store::{Listed, Store};
+use memory::store::{ListedSession, Store};
 
 use crate::answers::ask::{SessionSignals, SignalsAnswer};
 use crate::context::Context;
@@ -115,7 +115,7 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &SignalsArgs) -> Result<
     Ok(Outcome::Done)
 }
 
-fn signals_of(known: &Known, session: &Listed, wanted: &[SignalKind]) -> Vec<Signal> {
+fn signals_of(known: &Known, session: &ListedSession, wanted: &[SignalKind]) -> Vec<Signal> {
     let digest = known.digests.get(&session.session_uid);
     digest.map(|digest| known.signals(digest, wanted)).unwrap_or_default()
 }

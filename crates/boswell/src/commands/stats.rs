@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 use memory::stats::{self, NameCount, Stats, StatsInput, ToolStats, WeekStats};
-use memory::store::Listed;
+use memory::store::ListedSession;
 use memory::usage;
 
 use crate::answers::usage::{
@@ -61,10 +61,10 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &StatsArgs) -> Result<Ou
     let prices = prices::load(Some(&prices::user_file(context)))?;
     let store = open_memory(context)?;
     let filters = args.filters.resolve(context, &store, ToolMeans::Sessions)?;
-    let sessions: Vec<Listed> = store.reads().listed()?;
+    let sessions: Vec<ListedSession> = store.reads().listed()?;
     let takes: Vec<bool> = sessions
         .iter()
-        .map(|session| session.status != memory::store::Status::PromptsOnly && filters.take(session))
+        .map(|session| session.status != memory::store::SessionStatus::PromptsOnly && filters.take(session))
         .collect();
     let bills = usage::load_bills(&store, &sessions, &prices, &|session, call| {
         takes[session]

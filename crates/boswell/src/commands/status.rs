@@ -4,13 +4,13 @@ mod soon;
 
 use jiff::Timestamp;
 use memory::overview::{self, AgentShare, Overview};
-use memory::retention::{self, Next, Reason};
+use memory::retention::{self, EvictionReason, NextEviction};
 use memory::sweep::SweepReport;
 use transcript::Agent;
 
 use crate::alerts;
 use crate::answers::health::{
-    Alert, ClaudeDeletes, NextEviction, RetentionLimits, StatusAnswer, StoreRecord, StoredAgent, WaitingCounts,
+    Alert, ClaudeDeletes, NextEvictionRecord, RetentionLimits, StatusAnswer, StoreRecord, StoredAgent, WaitingCounts,
 };
 use crate::answers::shared::OperationRecord;
 use crate::context::Context;
@@ -38,7 +38,7 @@ pub(crate) struct StatusArgs {}
 struct Told {
     alerts: Vec<Alert>,
     overview: Option<Overview>,
-    next: Option<Next>,
+    next: Option<NextEviction>,
     soon: Option<ClaudeDeletes>,
     waiting: SweepReport,
 }
@@ -48,7 +48,7 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, _: &StatusArgs) -> Result<Outc
     let overview = overview::read_overview(directory)?;
     let store = memory::store::Store::open_existing(directory)?;
     let next = match &store {
-        Some(store) => retention::next(&store.reads(), &policy(context), context.now)?,
+        Some(store) => retention::find_next_eviction(&store.reads(), &policy(context), context.now)?,
         None => None,
     };
     let soon = soon::look(context, store.as_ref())?;
@@ -195,7 +195,7 @@ fn show_tiers(ui: &mut Ui, context: &Context, overview: &Overview) -> Result<(),
     Ok(())
 }
 
-fn show_next(ui: &mut Ui, context: &Context, next: Option<&Next>) -> Result<(), CommandError> {
+fn show_next(ui: &mut Ui, context: &Context, next: Option<&NextEviction>) -> Result<(), CommandError> {
     let Some(next) = next else {
         return Ok(ui.row("  next      nothing will be evicted")?);
     };
@@ -215,12 +215,12 @@ fn show_next(ui: &mut Ui, context: &Context, next: Option<&Next>) -> Result<(), 
 }
 
 /// Returns why a session is evicted next, with the setting that decides it.
-fn next_reason(reason: Reason) -> String {
+fn next_reason(reason: EvictionReason) -> String {
     match reason {
-        Reason::Age { .. } => "age (`raw_max_age_days`)".to_owned(),
-        Reason::Budget => "budget (`raw_soft_cap_bytes`)".to_owned(),
-        Reason::HardCap => "budget (`raw_hard_cap_bytes`)".to_owned(),
-        Reason::Overflow => "overflow (`raw_hard_cap_bytes`, and no digest can be made)".to_owned(),
+        EvictionReason::Age { .. } => "age (`raw_max_age_days`)".to_owned(),
+        EvictionReason::Budget => "budget (`raw_soft_cap_bytes`)".to_owned(),
+        EvictionReason::HardCap => "budget (`raw_hard_cap_bytes`)".to_owned(),
+        EvictionReason::Overflow => "overflow (`raw_hard_cap_bytes`, and no digest can be made)".to_owned(),
     }
 }
 
@@ -284,7 +284,7 @@ fn answer<'a>(context: &Context, told: &'a Told, warnings: &'a [String]) -> Stat
     StatusAnswer {
         path: context.places.data_dir.to_string(),
         store: told.overview.as_ref().map(store_record),
-        next: told.next.as_ref().map(|next| NextEviction {
+        next: told.next.as_ref().map(|next| NextEvictionRecord {
             session_uid: &next.session_uid,
             bytes: next.bytes,
             reason: next.reason.as_str(),

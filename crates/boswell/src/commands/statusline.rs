@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal, Read};
 
 use jiff::Timestamp;
 use memory::prices::PriceTable;
-use memory::store::{Listed, Store};
+use memory::store::{ListedSession, Store};
 use memory::usage::{self, UsageSum};
 use serde::Deserialize;
 use transcript::Call;
@@ -146,7 +146,7 @@ fn ask(
 }
 
 /// The session that is meant: the one named, else the newest here that is not long over.
-fn at_hand<'s>(sessions: &'s [Listed], context: &Context, id: Option<&str>) -> Option<&'s Listed> {
+fn at_hand<'s>(sessions: &'s [ListedSession], context: &Context, id: Option<&str>) -> Option<&'s ListedSession> {
     if let Some(id) = id {
         return sessions.iter().find(|session| session.native_session_id() == id);
     }
@@ -154,7 +154,7 @@ fn at_hand<'s>(sessions: &'s [Listed], context: &Context, id: Option<&str>) -> O
         .now
         .checked_sub(jiff::SignedDuration::from_hours(AT_HAND_HOURS))
         .ok()?;
-    let is_new = |session: &&Listed| {
+    let is_new = |session: &&ListedSession| {
         let last = session.last_micros.and_then(|at| Timestamp::from_microsecond(at).ok());
         last.is_some_and(|last| last >= since) && !session.is_subagent
     };

@@ -1,7 +1,7 @@
 //! `boswell tag`: words by which sessions are found again.
 
 use memory::annotations::{self, AnnotationError, Tag, TagChange};
-use memory::store::{Annotations, Patience, Store};
+use memory::store::{Annotations, LockWait, Store};
 use std::cell::RefCell;
 
 use crate::annotation::refused;
@@ -54,7 +54,7 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &TagArgs) -> Result<Outc
     let said = {
         let told = RefCell::new(&mut *ui);
         let waiting = || say_waiting(&mut told.borrow_mut());
-        annotations::change_tags(&mut store, Patience::Wait(&waiting), context.now, &uid, &tags, change)?
+        annotations::change_tags(&mut store, LockWait::Wait(&waiting), context.now, &uid, &tags, change)?
     };
     tell(ui, &uid, &said)?;
     Ok(Outcome::Done)

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use clap::ValueEnum;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use memory::store::Listed;
+use memory::store::ListedSession;
 use memory::usage::{self, Bill, UsageDimension};
 
 use crate::context::Context;
@@ -144,7 +144,7 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &UsageArgs) -> Result<Ou
     let prices = prices::load(Some(&prices::user_file(context)))?;
     let store = open_memory(context)?;
     let filters = args.filters.resolve(context, &store, ToolMeans::Sessions)?;
-    let sessions: Vec<Listed> = store.reads().listed()?;
+    let sessions: Vec<ListedSession> = store.reads().listed()?;
     let takes: Vec<bool> = sessions.iter().map(|session| filters.take(session)).collect();
     let bills = usage::load_bills(&store, &sessions, &prices, &|session, call| {
         let began = || jiff::Timestamp::from_microsecond(sessions[session].started_micros?).ok();
@@ -167,7 +167,7 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &UsageArgs) -> Result<Ou
     Ok(Outcome::Done)
 }
 
-fn report_nothing(ui: &mut Ui, sessions: &[Listed], view: UsageView) -> Result<Outcome, CommandError> {
+fn report_nothing(ui: &mut Ui, sessions: &[ListedSession], view: UsageView) -> Result<Outcome, CommandError> {
     match ui.format {
         Format::Json if view == UsageView::Blocks => ui.answer(&blocks::to_answer(&[], &[], None))?,
         Format::Json => ui.answer(&rows::to_answer(&[], &usage::UsageSum::default(), &[]))?,

@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use memory::mask::Masker;
-use memory::sources::Root;
-use memory::store::{Patience, Store, StoreError};
+use memory::sources::LogRoot;
+use memory::store::{LockWait, Store, StoreError};
 use memory::sweep::{Sweep, SweepReport, run as run_sweep};
 
 use self::changes::{Changes, Told};
@@ -108,7 +108,7 @@ fn millis(span: Duration) -> u64 {
 /// What is watched, and with which eyes.
 struct Watched<'w> {
     context: &'w Context,
-    roots: &'w [Root],
+    roots: &'w [LogRoot],
     masker: &'w Masker,
 }
 
@@ -123,7 +123,7 @@ impl Watched<'_> {
             only,
             ..Sweep::new(&context.places.data_dir, self.roots, self.masker, context.now_again())
         };
-        let _: SweepReport = run_sweep(&sweep, Patience::Leave)?;
+        let _: SweepReport = run_sweep(&sweep, LockWait::GiveUp)?;
         Ok(())
     }
 }

@@ -4,7 +4,7 @@ mod text;
 
 use std::path::{Path, PathBuf};
 
-use memory::store::{Listed, Store};
+use memory::store::{ListedSession, Store};
 use memory::why::{
     self, EvictedEdits, FileAnswer, FileEdit, FileQuery, FileTouch, LineOrigin, LineVerdict, RecordedPath, WhyError,
 };
@@ -74,7 +74,7 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &WhyArgs) -> Result<Outc
         masker: &masker,
         threads: context.threads,
     };
-    let takes = |session: &Listed| filters.take(session);
+    let takes = |session: &ListedSession| filters.take(session);
     let mut place = place;
     let mut found = why::explain_file(&store, &question, &takes);
     let recorded = match needs_lookup(&found, &path, args) {

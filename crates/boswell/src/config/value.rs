@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use globset::{Glob, GlobSet, GlobSetBuilder};
-use memory::hub::Share;
+use memory::hub::PushScope;
 use memory::mask::{MaskKey, Masker, Tier, UserRule, UserRules};
 use regex::Regex;
 use toml::Value;
@@ -47,8 +47,8 @@ pub(super) fn word(found: &Value) -> Result<Option<String>, Expected> {
     Ok(Some(text(found)?).filter(|text| !text.is_empty()))
 }
 
-pub(super) fn share(found: &Value) -> Result<Share, Expected> {
-    let all = [Share::Digests, Share::Full];
+pub(super) fn share(found: &Value) -> Result<PushScope, Expected> {
+    let all = [PushScope::Digests, PushScope::Full];
     let named = all.into_iter().find(|share| found.as_str() == Some(share.as_str()));
     named.ok_or_else(|| "\"digests\" or \"full\"".to_owned())
 }

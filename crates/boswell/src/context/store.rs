@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use memory::store::{Place, Server, Writer};
+use memory::store::{DatabaseServer, StoreLocation, WriterIdentity};
 
 use super::Places;
 use crate::config::Config;
@@ -38,8 +38,13 @@ impl Passwords {
     }
 
     /// Returns the server that a URL names, with its password. `name` is the setting that contains the URL.
-    pub(super) fn server(&self, url: &str, name: &str, own_file: Option<&Path>) -> Result<Server, CommandError> {
-        let server = Server::of_url(url).map_err(|error| {
+    pub(super) fn server(
+        &self,
+        url: &str,
+        name: &str,
+        own_file: Option<&Path>,
+    ) -> Result<DatabaseServer, CommandError> {
+        let server = DatabaseServer::of_url(url).map_err(|error| {
             CommandError::config("config-value", format_args!("`{name}` names no database: {error}"))
                 .with_hint("write it like `postgres://ada@db.example/memory`")
         })?;
@@ -69,7 +74,7 @@ pub(super) fn place(
     environment: &Environment,
     passwords: &Passwords,
     places: &Places,
-) -> Result<Place, CommandError> {
+) -> Result<StoreLocation, CommandError> {
     let directory = &*places.data_dir;
     let told = environment.get(variables::BOSWELL_STORE).and_then(OsStr::to_str);
     let (url, name) = match told {
@@ -77,7 +82,7 @@ pub(super) fn place(
         None => (config.store.url.as_deref(), "store.url"),
     };
     let place = match url {
-        Some(url) => Place::on_server(
+        Some(url) => StoreLocation::on_server(
             directory,
             passwords.server(url, name, config.store.password_file.as_deref())?,
         ),
@@ -87,23 +92,27 @@ pub(super) fn place(
 }
 
 /// Returns the shared memory that this machine pushes to.
-pub(super) fn hub(config: &Config, passwords: &Passwords, places: &Places) -> Result<Option<Place>, CommandError> {
+pub(super) fn hub(
+    config: &Config,
+    passwords: &Passwords,
+    places: &Places,
+) -> Result<Option<StoreLocation>, CommandError> {
     let Some(url) = config.hub.database.url.as_deref() else {
         return Ok(None);
     };
     let server = passwords.server(url, "hub.url", config.hub.database.password_file.as_deref())?;
-    let place = Place::on_server(&places.data_dir, server);
+    let place = StoreLocation::on_server(&places.data_dir, server);
     Ok(Some(place.written_by(places.data_dir.writer().clone())))
 }
 
 /// Returns the names of this machine and user: from the settings, else from the system.
-fn writer(config: &Config, environment: &Environment) -> Writer {
+fn writer(config: &Config, environment: &Environment) -> WriterIdentity {
     let variable = |name| environment.get(name).and_then(OsStr::to_str).map(str::to_owned);
     let user = || {
         let names = [variables::USER, variables::LOGNAME, variables::USERNAME];
         names.into_iter().find_map(variable).or_else(account)
     };
-    Writer {
+    WriterIdentity {
         machine: config.machine.clone().or_else(host).unwrap_or_default(),
         user: config.user.clone().or_else(user).unwrap_or_default(),
     }

@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use memory::find::{Findings, Found, Question, find, suggest};
-use memory::search::query::{FieldSuggestion, Note, QueryError};
-use memory::search::{Enough, Query};
-use memory::store::{Listed, Reads, Store, StoreError};
+use memory::search::query::{FieldSuggestion, QueryError, QueryNote};
+use memory::search::{HitTarget, Query};
+use memory::store::{ListedSession, Reads, Store, StoreError};
 use transcript::{Kind, SessionEvent};
 
 use super::state::{Around, Mark, Narrow, Place, Preview, Row, Since};
@@ -165,7 +165,7 @@ fn hidden(
     }
     let args = filters(wish.narrow);
     let filters = args.resolve_bare(context)?;
-    let hides = |session: &Listed| !filters.take(session);
+    let hides = |session: &ListedSession| !filters.take(session);
     let Some(store) = Store::open_existing(&context.places.data_dir)? else {
         return Ok(None);
     };
@@ -193,7 +193,7 @@ fn suggestion(
     };
     let args = filters(wish.narrow);
     let filters = args.resolve_bare(context)?;
-    let takes = |session: &Listed| filters.take(session);
+    let takes = |session: &ListedSession| filters.take(session);
     let Some(store) = Store::open_existing(&context.places.data_dir)? else {
         return Ok(None);
     };
@@ -204,14 +204,14 @@ fn suggestion(
 fn question<'q>(
     context: &Context,
     query: &'q Query,
-    takes: &'q (dyn Fn(&Listed) -> bool + Sync),
+    takes: &'q (dyn Fn(&ListedSession) -> bool + Sync),
     is_cancelled: &'q (dyn Fn() -> bool + Sync),
 ) -> Question<'q> {
     Question {
         query,
         now: context.now,
         threads: context.threads,
-        enough: Enough::of(ROWS_MAX),
+        enough: HitTarget::of(ROWS_MAX),
         takes,
         behind: None,
         is_cancelled,
@@ -237,14 +237,14 @@ fn count_of(findings: &Findings) -> String {
 
 /// Returns a message about how a word of the query was read. If a key of the finder does the same as an option, the
 /// message names the key.
-fn note_text(note: &Note) -> Option<String> {
-    let Note::UnknownField {
+fn note_text(note: &QueryNote) -> Option<String> {
+    let QueryNote::UnknownField {
         typed,
         suggestion: FieldSuggestion::Option { option, value },
         ..
     } = note
     else {
-        return (*note != Note::ReadsEverything).then(|| note.to_string());
+        return (*note != QueryNote::ReadsEverything).then(|| note.to_string());
     };
     let instead = match *option {
         "agent" => "Tab filters by agent".to_owned(),
@@ -259,7 +259,7 @@ fn answer(context: &Context, wish: &Wish, is_cancelled: &(dyn Fn() -> bool + Syn
     let args = filters(wish.narrow);
     // The keys set filters that every list has.
     let filters = args.resolve_bare(context)?;
-    let takes = |session: &Listed| filters.take(session);
+    let takes = |session: &ListedSession| filters.take(session);
     if wish.query.trim().is_empty() {
         return newest(context, &takes);
     }
@@ -294,7 +294,7 @@ fn filters(narrow: Narrow) -> FilterArgs {
 }
 
 /// Returns the newest sessions, for an empty query. Subagents are listed only if their text matches a query.
-fn newest(context: &Context, takes: &(dyn Fn(&Listed) -> bool + Sync)) -> Result<Answer, CommandError> {
+fn newest(context: &Context, takes: &(dyn Fn(&ListedSession) -> bool + Sync)) -> Result<Answer, CommandError> {
     let Some(store) = Store::open_existing(&context.places.data_dir)? else {
         return Ok(Answer::Empty);
     };
@@ -303,7 +303,7 @@ fn newest(context: &Context, takes: &(dyn Fn(&Listed) -> bool + Sync)) -> Result
     if listed.is_empty() {
         return Ok(Answer::Empty);
     }
-    let found: Vec<&Listed> = listed
+    let found: Vec<&ListedSession> = listed
         .iter()
         .filter(|session| takes(session) && is_own(session))
         .collect();
@@ -326,11 +326,11 @@ fn newest(context: &Context, takes: &(dyn Fn(&Listed) -> bool + Sync)) -> Result
 }
 
 /// Returns whether a session is listed by default.
-fn is_own(session: &Listed) -> bool {
+fn is_own(session: &ListedSession) -> bool {
     !session.is_subagent && !session.is_hidden
 }
 
-fn row_of(session: &Listed) -> Row {
+fn row_of(session: &ListedSession) -> Row {
     Row {
         session_uid: session.session_uid.clone(),
         id: session.native_session_id().to_owned(),

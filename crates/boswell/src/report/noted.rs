@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use memory::report::DayReport;
-use memory::store::{CopyRow, Patience, Store};
+use memory::store::{CopyRow, LockWait, Store};
 
 use crate::context::Context;
 use crate::error::CommandError;
@@ -47,7 +47,7 @@ pub(super) fn note(
     }
     let mut store = Store::open(&context.places.data_dir)?;
     let waiting = RefCell::new(ui);
-    let lock = store.lock(Patience::Wait(&|| say_waiting(&mut waiting.borrow_mut())))?;
+    let lock = store.lock(LockWait::Wait(&|| say_waiting(&mut waiting.borrow_mut())))?;
     store.write(&lock, context.now, "report", |tx| {
         for copy in &new {
             tx.note_copy(copy, context.now)?;

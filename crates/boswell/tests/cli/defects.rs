@@ -186,7 +186,7 @@ fn a_memory_that_cannot_be_written_is_read_as_its_writer_left_it_a_moment_ago() 
     sandbox.run("sweep");
     // A writer is here: what it wrote is not yet in the database's own file.
     let mut store = memory::store::Store::open(sandbox.home.join(STORE)).unwrap();
-    let lock = store.lock(memory::store::Patience::Leave).unwrap();
+    let lock = store.lock(memory::store::LockWait::GiveUp).unwrap();
     let now = jiff::Timestamp::now();
     let write = store.write(&lock, now, "test", |_| Ok(((), "wrote a moment ago".to_owned())));
     write.unwrap();

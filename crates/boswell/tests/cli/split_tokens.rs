@@ -28,7 +28,7 @@ fn token() -> String {
 }
 
 /// The token as a log holds it: its beginning, and the rest.
-fn halves() -> (String, String) {
+fn split_halves() -> (String, String) {
     let token = token();
     let (begin, rest) = token.split_at(20);
     (begin.to_owned(), rest.to_owned())
@@ -56,7 +56,7 @@ fn lines(records: &[Value]) -> Vec<u8> {
 }
 
 fn grok() -> Case {
-    let (begin, rest) = halves();
+    let (begin, rest) = split_halves();
     let update = |second: u32, kind: &str, text: &str| {
         let update = json!({ "sessionUpdate": kind, "content": { "type": "text", "text": text } });
         let at = 1_774_947_600 + second;
@@ -83,7 +83,7 @@ fn grok() -> Case {
 }
 
 fn codex() -> Case {
-    let (begin, rest) = halves();
+    let (begin, rest) = split_halves();
     let record = |second: u32, kind: &str, payload: Value| json!({ "timestamp": format!("2026-03-31T09:00:{second:02}Z"), "type": kind, "payload": payload });
     let delta =
         |second: u32, kind: &str, text: &str| record(second, "event_msg", json!({ "type": kind, "delta": text }));

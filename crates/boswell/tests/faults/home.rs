@@ -196,7 +196,7 @@ impl Home {
             answers.push(format!("{session:?}"));
             for part in store.reads().parts(&session.session_uid).map_err(told)? {
                 let mut bytes = Vec::new();
-                let kept = kept::cat(&store, &session.session_uid, &part, &mut bytes);
+                let kept = kept::write_part(&store, &session.session_uid, &part, &mut bytes);
                 kept.map_err(told)?.map_err(|error| error.to_string())?;
                 let text = String::from_utf8_lossy(&bytes).into_owned();
                 answers.push(format!("kept {} {part}\n{text}", session.session_uid));
@@ -221,7 +221,7 @@ impl Home {
                     }
                 }
                 let used: BTreeSet<String> = used.into_iter().map(|(pack, _)| pack).collect();
-                for pack in packs::list(&store.packs()) {
+                for pack in packs::list_packs(&store.packs()) {
                     if !used.contains(&pack) {
                         doubts.push(format!("pack {pack} is nobody's"));
                     }

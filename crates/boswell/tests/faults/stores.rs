@@ -141,7 +141,7 @@ fn what_the_version_before_wrote_can_be_carried_as_it_is() {
     let home = home_of(NEWEST - 1);
     let store = Store::open_existing(home.store()).unwrap().unwrap();
     for session in store.reads().sessions().unwrap() {
-        let load = store.reads().session_load(&session.session_uid).unwrap();
+        let load = store.reads().export_session(&session.session_uid).unwrap();
         assert!(load.has_text(), "{}", session.session_uid);
     }
     assert_eq!(version(&home), NEWEST - 1);

@@ -21,7 +21,7 @@ use super::window::format_time;
 use super::write::pending_path;
 use super::{PrepareRequest, searched_directories, source_name};
 use crate::store::Store;
-use crate::threads::on_threads;
+use crate::threads::run_on_threads;
 
 /// The sources in which the children of sessions are looked up.
 pub(super) struct ChildLookup<'f> {
@@ -126,7 +126,7 @@ fn copy_children(
         .filter(|(at, link)| named(&picked[*at], link))
         .collect();
     let (children, forgotten, copies) = (&lookup.children, lookup.forgotten, lookup.copies);
-    let copied = on_threads(request.threads, wanted.len(), |number, buffer| {
+    let copied = run_on_threads(request.threads, wanted.len(), |number, buffer| {
         let (at, link) = wanted[number];
         if forgotten.has(link.agent, &link.native_id(&picked[at].id)) {
             return None;

@@ -12,7 +12,7 @@ use transcript::Agent;
 use super::probe::probe;
 use crate::files;
 use crate::ingest::{self, Disclosure, LineForm};
-use crate::sources::Log;
+use crate::sources::LogFile;
 
 /// Number of bytes read to find the parent of a log. The head of a Codex thread contains its instructions, so it can be
 /// long.
@@ -31,7 +31,7 @@ pub(super) struct ChildLog {
 
 /// All logs, with what is known from the heads that were read.
 pub(super) struct ChildLogs<'l> {
-    logs: &'l [Log],
+    logs: &'l [LogFile],
     disclosure: Disclosure<'l>,
     claude: OnceLock<HashMap<String, Vec<ChildLog>>>,
     codex: OnceLock<HashMap<String, Vec<ChildLog>>>,
@@ -39,7 +39,7 @@ pub(super) struct ChildLogs<'l> {
 }
 
 impl<'l> ChildLogs<'l> {
-    pub(super) fn new(logs: &'l [Log], disclosure: Disclosure<'l>) -> Self {
+    pub(super) fn new(logs: &'l [LogFile], disclosure: Disclosure<'l>) -> Self {
         Self {
             logs,
             disclosure,
@@ -85,7 +85,7 @@ fn choose_child(same_id: &[ChildLog], parent: &str) -> Option<ChildLog> {
     own.or(only).cloned()
 }
 
-fn is_named(log: &Log, id: &str) -> bool {
+fn is_named(log: &LogFile, id: &str) -> bool {
     // A Grok session is identified by its directory.
     let path = match log.agent {
         Agent::Grok => log.path.parent(),
@@ -178,7 +178,7 @@ fn each_head_line(
     disclosure: Disclosure<'_>,
     mut more: impl FnMut(&[u8]) -> bool,
 ) -> Option<()> {
-    let (file, _) = files::open(path).ok()?;
+    let (file, _) = files::open_regular(path).ok()?;
     let head = ingest::unpacked(path, file).ok()?.take(HEAD_BYTES_MAX);
     let mut lines = ingest::masked_lines(head, disclosure, LineForm::Mixed(Some(agent)));
     while let Ok(Some(line)) = lines.next() {

@@ -20,8 +20,8 @@ use super::traces::native_id;
 use super::write::pending_path;
 use super::{PrepareRequest, source_name};
 use crate::files;
-use crate::sources::{self, Log};
-use crate::threads::on_threads;
+use crate::sources::{self, LogFile};
+use crate::threads::run_on_threads;
 
 /// Tolerance for a clock that was set back between writing the last line and closing the file.
 const CLOCK_SLACK: SignedDuration = SignedDuration::from_hours(1);
@@ -76,7 +76,7 @@ pub(super) struct CandidateLog<'c> {
 }
 
 /// Returns `true` if a log was modified on the day or later, or if its modification time is unknown.
-pub(super) fn may_contain(log: &Log, start: Timestamp) -> bool {
+pub(super) fn may_contain(log: &LogFile, start: Timestamp) -> bool {
     log.modified.is_none_or(|modified| {
         modified
             .saturating_add(CLOCK_SLACK)
@@ -92,7 +92,7 @@ pub(super) fn collect(
     copies: &Path,
 ) -> CollectedLogs {
     let day = DayMatcher::new(request.window);
-    let outcomes = on_threads(request.threads, candidates.len(), |number, buffer| {
+    let outcomes = run_on_threads(request.threads, candidates.len(), |number, buffer| {
         let to = pending_path(copies, "", number);
         examine_log(request, &day, forgotten, &candidates[number], buffer, &to)
     });

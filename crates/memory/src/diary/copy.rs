@@ -124,7 +124,7 @@ fn mask<R: Read>(
             Some(bytes) => out.write_all(bytes)?,
             None => {
                 copied.lines_left_out += 1;
-                out.write_all(packs::stand_in(&line).as_bytes())?;
+                out.write_all(packs::format_placeholder(&line).as_bytes())?;
             }
         }
         if line.is_terminated() {

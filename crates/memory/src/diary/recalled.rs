@@ -17,8 +17,8 @@ use super::collect::PickedSession;
 use super::copy::private_file;
 use super::links::ChildLink;
 use crate::kept;
-use crate::sources::{self, Log};
-use crate::store::{Listed, Status, Store, StoreError};
+use crate::sources::{self, LogFile};
+use crate::store::{ListedSession, SessionStatus, Store, StoreError};
 
 /// A session whose log was deleted.
 #[derive(Debug)]
@@ -71,7 +71,7 @@ impl ForgottenSessions {
 pub(super) fn recall(
     store: &Store,
     request: &PrepareRequest<'_>,
-    logs: &[Log],
+    logs: &[LogFile],
     copies: &Path,
     notes: &mut AuditNotes,
 ) -> Vec<RecalledLog> {
@@ -107,14 +107,14 @@ pub(super) fn recall(
             }
         };
         if on_disk.contains(&(agent, log_name(agent, &place))) {
-            if session.status == Status::Evicted {
+            if session.status == SessionStatus::Evicted {
                 notes.from_source.push(uid.clone());
             }
             continue;
         }
         let file = copies.join(format!("kept-{}", recalled.len()));
         match session.status {
-            Status::Kept => {
+            SessionStatus::Kept => {
                 match write_log(store, uid, &file).and_then(|()| write_companions(store, uid, agent, &place, &file)) {
                     Ok(companions) => recalled.push(RecalledLog {
                         session_uid: uid.clone(),
@@ -126,8 +126,8 @@ pub(super) fn recall(
                     Err(error) => failed(uid, &error),
                 }
             }
-            Status::Evicted => notes.evicted.push(uid.clone()),
-            Status::PromptsOnly => {}
+            SessionStatus::Evicted => notes.evicted.push(uid.clone()),
+            SessionStatus::PromptsOnly => {}
         }
     }
     note_prompts_only(store, request, &listed, notes);
@@ -156,7 +156,7 @@ pub(super) fn recall_child(store: &Store, parent: &PickedSession, link: &ChildLi
 
 /// Writes the stored lines of a session's log to a file.
 fn write_log(store: &Store, uid: &str, to: &Path) -> Result<(), StoreError> {
-    let parts = kept::parts(store, uid)?;
+    let parts = kept::list_parts(store, uid)?;
     let part = parts
         .iter()
         .find(|(kind, _)| matches!(kind, PartKind::Log | PartKind::ChatHistory));
@@ -180,7 +180,7 @@ fn write_companions(
         return Ok(Vec::new());
     }
     let own = log.file_name().unwrap_or_default().to_string_lossy();
-    let parts = kept::parts(store, uid)?;
+    let parts = kept::list_parts(store, uid)?;
     let mut companions = Vec::new();
     for (kind, name) in sources::GROK_PARTS.iter().filter(|(_, name)| *name != own) {
         if let Some((_, part)) = parts.iter().find(|(kept, _)| kept == kind) {
@@ -202,14 +202,17 @@ fn write_part(store: &Store, uid: &str, part: &str, to: &Path) -> Result<(), Sto
         source,
     };
     let mut out: File = private_file(to).map_err(failed)?;
-    kept::cat(store, uid, part, &mut out)?
+    kept::write_part(store, uid, part, &mut out)?
         .and_then(|()| out.flush())
         .map_err(failed)
 }
 
 /// Notes the sessions of which only prompts are left, because they have no lines to cite.
-fn note_prompts_only(store: &Store, request: &PrepareRequest<'_>, listed: &[Listed], notes: &mut AuditNotes) {
-    for session in listed.iter().filter(|session| session.status == Status::PromptsOnly) {
+fn note_prompts_only(store: &Store, request: &PrepareRequest<'_>, listed: &[ListedSession], notes: &mut AuditNotes) {
+    for session in listed
+        .iter()
+        .filter(|session| session.status == SessionStatus::PromptsOnly)
+    {
         let prompts = store.reads().prompts_of(&session.session_uid).unwrap_or_default();
         let is_on_day = |at: &Option<i64>| at.and_then(timestamp).is_some_and(|at| request.window.contains(at));
         let count = prompts.iter().filter(|(at, _)| is_on_day(at)).count();
@@ -225,7 +228,7 @@ fn note_prompts_only(store: &Store, request: &PrepareRequest<'_>, listed: &[List
 }
 
 /// Returns `true` if a session overlaps the day.
-fn may_contain(session: &Listed, request: &PrepareRequest<'_>) -> bool {
+fn may_contain(session: &ListedSession, request: &PrepareRequest<'_>) -> bool {
     let first = session.started_micros.and_then(timestamp);
     let last = session.ended_micros.or(session.last_micros).and_then(timestamp);
     match (first, last) {

@@ -191,7 +191,7 @@ impl LogScanner {
 
     /// Passes the small files next to the log to the reader, because they name the speakers.
     fn read_companions(&mut self, place: &Path, disclosure: Disclosure<'_>) {
-        let source = sources::source_of(self.agent, place);
+        let source = sources::find_source(self.agent, place);
         for part in source.parts.iter().filter(|part| !part.kind.has_lines()) {
             let directory = part.path.parent().unwrap_or(Path::new(""));
             if let Ok(bytes) = files::read_companion(directory, &part.path) {

@@ -29,7 +29,7 @@ impl<'b> LogText<'b> {
     /// Opens a log, which must be a regular file. Its bytes are kept in `buffer`, a buffer that the caller can reuse for
     /// many logs.
     pub(super) fn open(path: &Path, buffer: &'b mut Vec<u8>) -> io::Result<Self> {
-        let (file, metadata) = files::open(path)?;
+        let (file, metadata) = files::open_regular(path)?;
         let plain_bytes = (!ingest::is_packed(path)).then_some(metadata.len());
         buffer.clear();
         match plain_bytes {
@@ -78,7 +78,7 @@ impl<'b> LogText<'b> {
         if let Some(in_memory) = self.in_memory {
             return Ok(Box::new(Cursor::new(in_memory)));
         }
-        let (file, _) = files::open(&self.path)?;
+        let (file, _) = files::open_regular(&self.path)?;
         let bytes = ingest::unpacked(&self.path, file)?;
         Ok(Box::new(bytes.take(self.plain_bytes.unwrap_or(u64::MAX))))
     }

@@ -10,7 +10,9 @@ use transcript::{Agent, Delta, Session};
 use super::lines::{Wanted, look_through};
 use super::{DigestFacts, DigestSettings, QUIET, make_digest};
 use crate::repos::{self, Repo};
-use crate::store::{Fact, FreshDigest, FreshEvents, Store, StoreError, kept_calls, kept_session, kept_turn};
+use crate::store::{
+    FreshDigest, FreshEvents, SessionFact, Store, StoreError, stored_calls, stored_session, stored_turn,
+};
 
 thread_local! {
     static LOOKUPS: RefCell<LookupCache> = RefCell::default();
@@ -31,7 +33,7 @@ fn find_repo(cwd: &str) -> Option<Repo> {
         None => cache
             .places
             .entry(cwd.to_owned())
-            .or_insert(repos::of(Path::new(cwd)))
+            .or_insert(repos::find_repo(Path::new(cwd)))
             .clone(),
     })
 }
@@ -45,7 +47,7 @@ pub(crate) fn name_repo(delta: &mut Delta) {
     }
 }
 
-fn load_facts(store: &Store, uid: &str) -> Result<Vec<Fact>, StoreError> {
+fn load_facts(store: &Store, uid: &str) -> Result<Vec<SessionFact>, StoreError> {
     let has_facts = match LOOKUPS.with_borrow(|cache| cache.has_facts) {
         Some(known) => known,
         None => store.reads().has_facts()?,
@@ -91,12 +93,12 @@ impl InMemorySession<'_> {
         }
         let told = load_facts(store, self.uid)?;
         let mut facts = DigestFacts {
-            turns: self.delta.turns.iter().map(kept_turn).collect(),
-            calls: kept_calls(&self.delta.calls),
+            turns: self.delta.turns.iter().map(stored_turn).collect(),
+            calls: stored_calls(&self.delta.calls),
             findings: look_through(self.agent, Wanted::of(self.events.iter()), stretches),
             place: session.cwd.as_deref().and_then(find_repo),
             told,
-            session: kept_session(session.clone()),
+            session: stored_session(session.clone()),
         };
         let digest = make_digest(&facts, self.events.iter(), settings);
         Ok(Some(FreshDigest::of(&digest, &mut facts.calls, &facts.told)))

@@ -10,25 +10,25 @@ use super::{Digest, DigestFacts, DigestSettings, Findings, make_digest};
 use crate::ingest::Disclosure;
 use crate::logs::{self, LogError, LogReading};
 use crate::repos;
-use crate::store::{Fact, kept_calls, kept_events, kept_session, kept_turn};
+use crate::store::{SessionFact, stored_calls, stored_events, stored_session, stored_turn};
 
 /// Returns the digest of a log that was read, or `None` if there is no session in it. The log is read a second time, because some
 /// facts are only in whole texts. `hook_facts` holds what hooks reported about the session.
 pub fn from_log<'m>(
     log: &LogReading,
     disclosure: impl Into<Disclosure<'m>>,
-    hook_facts: Vec<Fact>,
+    hook_facts: Vec<SessionFact>,
     settings: &DigestSettings<'_>,
 ) -> Result<Option<Digest>, LogError> {
-    let Some(session) = log.reading.session.clone().map(kept_session) else {
+    let Some(session) = log.reading.session.clone().map(stored_session) else {
         return Ok(None);
     };
-    let events = kept_events(&log.reading.events);
+    let events = stored_events(&log.reading.events);
     let facts = DigestFacts {
-        turns: log.reading.turns.iter().map(kept_turn).collect(),
-        calls: kept_calls(&log.reading.calls),
+        turns: log.reading.turns.iter().map(stored_turn).collect(),
+        calls: stored_calls(&log.reading.calls),
         findings: find(log, log.agent, Wanted::of(&events), disclosure.into())?,
-        place: session.cwd.as_deref().and_then(|cwd| repos::of(Path::new(cwd))),
+        place: session.cwd.as_deref().and_then(|cwd| repos::find_repo(Path::new(cwd))),
         told: hook_facts,
         session,
     };

@@ -184,7 +184,7 @@ impl Findings {
         if !asked.iter().any(|question| self.may_answer(line, question)) {
             return;
         }
-        let transcript::LineBody::Bytes(line) = packs::body(line) else {
+        let transcript::LineBody::Bytes(line) = packs::parse_body(line) else {
             return;
         };
         let bodies = bare_bodies(agent, line);

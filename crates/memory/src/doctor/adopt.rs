@@ -13,8 +13,8 @@ use transcript::{Agent, PartKind};
 use crate::breaks;
 use crate::kept;
 use crate::mask::MaskVersion;
-use crate::packs::{self, Packs};
-use crate::store::{Cursor, FrameRow, Stat, Store, StoreError, WriteLock};
+use crate::packs::{self, PackStorage};
+use crate::store::{Cursor, FileStat, FrameRow, Store, StoreError, WriteLock};
 
 /// Number of lines at the beginning of a pack that are searched for ids.
 const LINES_SEARCHED: usize = 200;
@@ -47,12 +47,12 @@ pub(super) struct Adopted {
 /// Assigns every pack that no row names to its session again.
 pub(super) fn adopt(store: &mut Store, lock: &WriteLock, at: Timestamp) -> Result<Adopted, StoreError> {
     let mut adopted = Adopted::default();
-    let Packs::Files(directory) = store.packs() else {
+    let PackStorage::Files(directory) = store.packs() else {
         return Ok(adopted);
     };
     let known = KnownOwners::load(store)?;
     let mut found: BTreeMap<(String, String), Vec<FrameRow>> = BTreeMap::new();
-    for pack in packs::list(&store.packs()) {
+    for pack in packs::list_packs(&store.packs()) {
         let Ok(pack_frames) = parse_frames(&directory, &pack) else {
             continue;
         };
@@ -99,7 +99,7 @@ impl KnownOwners {
             let read = reads.cursors_of(&uid)?.into_iter().map(|cursor| cursor.part);
             let parts = PARTS.iter().map(|kind| kind.as_str().to_owned());
             for part in parts.chain(read).chain(reads.parts(&uid)?) {
-                let name = packs::name(&uid, &part, 0);
+                let name = packs::pack_name(&uid, &part, 0);
                 owners.insert(pack_stem(&name).to_owned(), (uid.clone(), part));
             }
             if session.evicted_at.is_some() {
@@ -171,7 +171,7 @@ fn next_frame(file: &mut File, bytes: &mut Vec<u8>) -> io::Result<Option<usize>>
 
 /// Guesses the owner of a pack from the ids in its first lines. Returns only an owner that the pack's name confirms.
 fn guess_owner(directory: &Path, pack: &str, frames: &[FrameRow]) -> Option<(String, String)> {
-    let first = packs::read(&Packs::Files(directory.to_owned()), frames.first()?).ok()?;
+    let first = packs::read_frame(&PackStorage::Files(directory.to_owned()), frames.first()?).ok()?;
     let mut ids = BTreeSet::new();
     for line in first.split(|byte| *byte == b'\n').take(LINES_SEARCHED) {
         if let Ok(record) = serde_json::from_slice::<Value>(line) {
@@ -189,7 +189,7 @@ fn guess_owner(directory: &Path, pack: &str, frames: &[FrameRow]) -> Option<(Str
     });
     let parts = |uid: String| PARTS.map(|part| (uid.clone(), part.as_str().to_owned()));
     let mut owners = whole.chain(pairs).flat_map(parts);
-    owners.find(|(uid, part)| pack_stem(&packs::name(uid, part, 0)) == pack_stem(pack))
+    owners.find(|(uid, part)| pack_stem(&packs::pack_name(uid, part, 0)) == pack_stem(pack))
 }
 
 /// Collects every string in a record that could be an id.
@@ -289,7 +289,7 @@ fn unread_cursor(uid: &str, part: &str, lines: u64) -> Cursor {
         part: part.to_owned(),
         path,
         root: String::new(),
-        stat: Stat::default(),
+        stat: FileStat::default(),
         read_to: 1,
         lines,
         ends_mid_line: false,

@@ -8,8 +8,8 @@ use serde_json::Value;
 use transcript::{Delta, Origin, State};
 
 use crate::kept;
-use crate::search::Form;
-use crate::store::{PackedState, Store, StoreError, TAIL_NO, Whose, WriteLock, derived_version};
+use crate::search::PartFormat;
+use crate::store::{PackedState, SessionScope, Store, StoreError, TAIL_NO, WriteLock, derived_version};
 use crate::sweep::marking::marks_of;
 use crate::sweep::piece::Searched;
 
@@ -37,7 +37,7 @@ impl RowChecker {
         let agent = kept::agent_of(uid)?;
         let mut state = State::new(agent, Origin::of(&store.reads().log_path(uid)?));
         let mut deltas = Vec::new();
-        for (kind, name) in kept::parts(store, uid)? {
+        for (kind, name) in kept::list_parts(store, uid)? {
             let mut delta = Delta::default();
             if kind.has_lines() {
                 kept::each_line(store, uid, &name, |line| state.take(kind, line, &mut delta))?;
@@ -89,13 +89,13 @@ fn without_nulls(uid: &str, row: String) -> String {
 
 /// Returns `true` if the filter of a frame or tail differs from the filter of its lines.
 fn filters_differ(store: &Store, uid: &str) -> Result<bool, StoreError> {
-    let filters = store.reads().filters(Whose::Of(uid))?.into_iter();
+    let filters = store.reads().filters(SessionScope::One(uid))?.into_iter();
     let mut stored_filters: HashMap<(String, i64), Vec<u8>> =
         filters.map(|row| ((row.part, row.frame_no), row.bytes)).collect();
     let agent = kept::agent_of(uid)?;
-    for (kind, name) in kept::parts(store, uid)? {
+    for (kind, name) in kept::list_parts(store, uid)? {
         // The words in a server's index come from the same texts, so they are not compared separately.
-        let searched = Form::of(agent, kind).map(|form| Searched {
+        let searched = PartFormat::of(agent, kind).map(|form| Searched {
             form,
             with_words: false,
         });

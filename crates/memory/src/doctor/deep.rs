@@ -10,12 +10,12 @@ use transcript::{Agent, PartKind};
 use super::again::RowChecker;
 use crate::breaks;
 use crate::packs;
-use crate::store::{Patience, Place, Reads, SessionRow, Store, StoreError};
+use crate::store::{LockWait, Reads, SessionRow, Store, StoreError, StoreLocation};
 
 /// Health of the store.
 #[derive(Debug, Default)]
 pub struct StoreHealth {
-    pub place: Option<Place>,
+    pub place: Option<StoreLocation>,
     pub directory: PathBuf,
     /// Whether a store exists at all.
     pub is_there: bool,
@@ -54,7 +54,7 @@ impl StoreHealth {
 }
 
 /// Checks everything that is stored. A damaged database is a result here, not an error.
-pub fn examine_store(place: &Place, progress: &dyn Fn(u64, u64)) -> Result<StoreHealth, StoreError> {
+pub fn examine_store(place: &StoreLocation, progress: &dyn Fn(u64, u64)) -> Result<StoreHealth, StoreError> {
     let mut health = StoreHealth {
         place: Some(place.clone()),
         directory: place.to_path_buf(),
@@ -62,7 +62,7 @@ pub fn examine_store(place: &Place, progress: &dyn Fn(u64, u64)) -> Result<Store
     };
     match check_store(place, &mut health, progress) {
         // A store that cannot be opened or read right now may still be intact.
-        Err(error) if error.lack().is_some() => return Err(error),
+        Err(error) if error.failure_cause().is_some() => return Err(error),
         Err(StoreError::Database(error)) => health.database.push(error.to_string()),
         Err(error @ (StoreError::Headless | StoreError::Unknown { .. } | StoreError::DamagedRow { .. })) => {
             health.database.push(error.to_string());
@@ -72,7 +72,7 @@ pub fn examine_store(place: &Place, progress: &dyn Fn(u64, u64)) -> Result<Store
     Ok(health)
 }
 
-fn check_store(place: &Place, health: &mut StoreHealth, progress: &dyn Fn(u64, u64)) -> Result<(), StoreError> {
+fn check_store(place: &StoreLocation, health: &mut StoreHealth, progress: &dyn Fn(u64, u64)) -> Result<(), StoreError> {
     let Some(store) = Store::open_existing(place)? else {
         return Ok(());
     };
@@ -101,7 +101,7 @@ fn check_store(place: &Place, health: &mut StoreHealth, progress: &dyn Fn(u64, u
 fn stale_sessions(reads: &Reads<'_>) -> Result<HashSet<String>, StoreError> {
     let mut stale = HashSet::new();
     for agent in Agent::ALL {
-        stale.extend(reads.derived_by_others(agent)?);
+        stale.extend(reads.sessions_derived_by_others(agent)?);
     }
     Ok(stale)
 }
@@ -140,7 +140,7 @@ fn check_session(
 
 /// Checks that each part has as many lines in the store as its cursor says were read.
 fn check_line_counts(reads: &Reads<'_>, uid: &str, health: &mut StoreHealth) -> Result<(), StoreError> {
-    for cursor in reads.cursors_of(uid)?.iter().filter(|cursor| !cursor.is_of_copy()) {
+    for cursor in reads.cursors_of(uid)?.iter().filter(|cursor| !cursor.marks_copy()) {
         if !PartKind::of_name(&cursor.part).is_some_and(PartKind::has_lines) {
             continue;
         }
@@ -180,7 +180,7 @@ fn check_part(store: &Store, uid: &str, part: &str, health: &mut StoreHealth) ->
     let mut next_line = 1;
     // Each frame is checked on its own because a damaged frame does not affect those after it.
     for frame in store.reads().frames(uid, part)? {
-        let read = packs::read(&store.packs(), &frame);
+        let read = packs::read_frame(&store.packs(), &frame);
         let lines = read.as_ref().map_or(frame.lines, |bytes| {
             health.bytes_checked += bytes.len() as u64;
             breaks::count(bytes)
@@ -191,7 +191,7 @@ fn check_part(store: &Store, uid: &str, part: &str, health: &mut StoreHealth) ->
             Ok(_) if lines.abs_diff(frame.lines) > 1 => Some(format!("{lines} lines instead of {}", frame.lines)),
             Ok(_) if frame.first_line != next_line => Some(format!("it starts at line {}", frame.first_line)),
             // The name of a pack is a hash of its owner.
-            Ok(_) if packs::name(uid, part, packs::generation(&frame.pack)) != frame.pack => {
+            Ok(_) if packs::pack_name(uid, part, packs::parse_generation(&frame.pack)) != frame.pack => {
                 Some("its pack belongs to another part".to_owned())
             }
             Ok(_) => None,
@@ -227,7 +227,7 @@ fn check_rows(reads: &Reads<'_>, uid: &str) -> Result<(), StoreError> {
     reads.turns(uid)?;
     reads.digest_of(uid)?;
     // Calls are stored twice: packed, for questions across all sessions, and as rows.
-    let (mut rows, mut packed) = (reads.calls_of(uid)?, reads.calls_of_one(uid)?);
+    let (mut rows, mut packed) = (reads.calls_of(uid)?, reads.session_calls(uid)?);
     rows.sort_by_key(|call| call.key);
     packed.sort_by_key(|call| call.key);
     if rows != packed {
@@ -255,7 +255,7 @@ impl StoreHealth {
 pub fn mark_damaged(
     health: &StoreHealth,
     now: Timestamp,
-    patience: Patience<'_>,
+    patience: LockWait<'_>,
 ) -> Result<BTreeSet<String>, StoreError> {
     let mut lost = BTreeSet::new();
     if health.damages.is_empty() {

@@ -7,11 +7,11 @@ use std::path::PathBuf;
 use jiff::Timestamp;
 
 use super::adopt::{Adopted, adopt};
-use crate::store::{Patience, Place, Store, StoreError, WriteLock, make_private};
+use crate::store::{LockWait, Store, StoreError, StoreLocation, WriteLock, make_private};
 
 /// What a new database was built from.
 #[derive(Debug, Default)]
-pub struct Remade {
+pub struct RebuiltDatabase {
     /// Rows that could be read.
     pub rows: u64,
     /// Tables with rows that could not be read.
@@ -25,22 +25,26 @@ pub struct Remade {
 }
 
 /// Builds a new database. The next sweep, or a rebuild, derives the rows that follow from lines.
-pub fn remake_database(place: &Place, now: Timestamp, patience: Patience<'_>) -> Result<Remade, StoreError> {
+pub fn rebuild_database(
+    place: &StoreLocation,
+    now: Timestamp,
+    patience: LockWait<'_>,
+) -> Result<RebuiltDatabase, StoreError> {
     make_private(place)?;
     let lock = WriteLock::of_directory(place, patience)?;
     let (mut store, salvaged) = Store::salvage(place, &lock, now)?;
     let Adopted { sessions, ownerless } = adopt(&mut store, &lock, now)?;
-    let mut remade = Remade {
+    let mut remade = RebuiltDatabase {
         rows: salvaged.rows,
         tables: salvaged.lost,
         found: sessions,
-        ..Remade::default()
+        ..RebuiltDatabase::default()
     };
     restore_evictions(&mut store, &lock, now, &salvaged.restored)?;
     for pack in ownerless {
-        remade.nameless.push(store.set_aside(&pack)?);
+        remade.nameless.push(store.quarantine_pack(&pack)?);
     }
-    remade.aside = store.take_place(&lock)?;
+    remade.aside = store.replace_database(&lock)?;
     Ok(remade)
 }
 

@@ -7,8 +7,8 @@ use transcript::Agent;
 
 use super::kept::form_of;
 use crate::search::filter::Filter;
-use crate::search::{Query, terms_in};
-use crate::store::{Index, Listed, Store, StoreError, Whose};
+use crate::search::{Query, possible_terms};
+use crate::store::{ListedSession, SessionScope, Store, StoreError, WordIndex};
 
 /// So many of the newest sessions are asked one by one.
 pub(super) const NEWEST: usize = 24;
@@ -40,14 +40,19 @@ pub(crate) struct Asked {
 
 impl Asked {
     /// Asks the filters of some sessions of a list.
-    pub(crate) fn of(store: &Store, listed: &[Listed], range: Range<usize>, query: &Query) -> Result<Self, StoreError> {
+    pub(crate) fn of(
+        store: &Store,
+        listed: &[ListedSession],
+        range: Range<usize>,
+        query: &Query,
+    ) -> Result<Self, StoreError> {
         let mut asked = Self {
             chosen: range.clone().collect(),
             said: FxHashMap::default(),
             of_others: None,
             frames: 0,
         };
-        if !query.narrows() {
+        if !query.can_use_filters() {
             return Ok(asked);
         }
         if asked.by_index(store, listed, range.clone(), query)? {
@@ -64,13 +69,13 @@ impl Asked {
     fn by_index(
         &mut self,
         store: &Store,
-        listed: &[Listed],
+        listed: &[ListedSession],
         range: Range<usize>,
         query: &Query,
     ) -> Result<bool, StoreError> {
         let reads = store.reads();
         let index = reads.index()?;
-        if index == Index::None {
+        if index == WordIndex::None {
             return Ok(false);
         }
         // A common word stands in most frames: while few sessions are asked, the others need not be told.
@@ -85,7 +90,7 @@ impl Asked {
         // What the index cannot tell of a frame it may hold.
         let (mut always, mut told) = (0, 0);
         for (bit, term) in query.terms.iter().enumerate().map(|(at, term)| (1 << at, term)) {
-            let is_told = reads.each_with(&term.need, index, among, &mut |uid, part, number| {
+            let is_told = reads.each_frame_with(&term.need, index, among, &mut |uid, part, number| {
                 if let Some(at) = places.at(uid) {
                     *found.entry((at, part.into(), number)).or_default() |= bit;
                 }
@@ -108,14 +113,14 @@ impl Asked {
     fn one_by_one(
         &mut self,
         store: &Store,
-        listed: &[Listed],
+        listed: &[ListedSession],
         range: Range<usize>,
         query: &Query,
     ) -> Result<(), StoreError> {
         let reads = store.reads();
         let mut counts = Counts::default();
         for at in range {
-            let whose = Whose::Of(&listed[at].session_uid);
+            let whose = SessionScope::One(&listed[at].session_uid);
             reads.each_filter(whose, &mut |_, part, number, bytes| {
                 self.take(at, part, number, said(query, bytes));
                 counts.entry(at).or_default().0 += 1;
@@ -130,16 +135,19 @@ impl Asked {
     }
 
     /// Asks the trigrams of frames whose words did not say no, where they are kept apart.
-    fn trigrams(&mut self, store: &Store, listed: &[Listed], query: &Query) -> Result<(), StoreError> {
-        if !query.asks_trigrams() {
+    fn trigrams(&mut self, store: &Store, listed: &[ListedSession], query: &Query) -> Result<(), StoreError> {
+        if !query.needs_trigrams() {
             return Ok(());
         }
         let is_open = |said: &Said| said.is_half && said.terms != 0;
         let open = self.said.iter().filter(|(_, said)| said.iter().any(is_open));
         let open: Vec<usize> = open.map(|(at, _)| *at).collect();
-        let whose: Vec<Whose<'_>> = match open.len() > ONE_BY_ONE_MAX {
-            true => vec![Whose::Everybodys],
-            false => open.iter().map(|at| Whose::Of(&listed[*at].session_uid)).collect(),
+        let whose: Vec<SessionScope<'_>> = match open.len() > ONE_BY_ONE_MAX {
+            true => vec![SessionScope::All],
+            false => open
+                .iter()
+                .map(|at| SessionScope::One(&listed[*at].session_uid))
+                .collect(),
         };
         let mut places = Places::of(listed, open.iter().copied());
         for whose in whose {
@@ -148,7 +156,7 @@ impl Asked {
                 let mut own = own.into_iter().flatten();
                 let half = own.find(|said| said.is_half && *said.part == *part && said.number == number);
                 if let (Some(half), Ok(trigrams)) = (half, Filter::of_trigrams(bytes)) {
-                    half.terms &= terms_in(query, &trigrams);
+                    half.terms &= possible_terms(query, &trigrams);
                 }
             })?;
         }
@@ -158,7 +166,7 @@ impl Asked {
     fn at_once(
         &mut self,
         store: &Store,
-        listed: &[Listed],
+        listed: &[ListedSession],
         range: Range<usize>,
         query: &Query,
     ) -> Result<(), StoreError> {
@@ -169,7 +177,7 @@ impl Asked {
         if reads.filter_count()? == frames {
             // Filters are of frames alone, so each frame has its own, and those that say no need not be remembered.
             self.of_others = Some(0);
-            reads.each_filter(Whose::Everybodys, &mut |uid, part, number, bytes| {
+            reads.each_filter(SessionScope::All, &mut |uid, part, number, bytes| {
                 let Some(at) = places.at(uid) else { return };
                 self.frames += 1;
                 let said = said(query, bytes);
@@ -182,13 +190,13 @@ impl Asked {
             return Ok(());
         }
         let mut counts = Counts::default();
-        reads.each_filter(Whose::Everybodys, &mut |uid, part, number, bytes| {
+        reads.each_filter(SessionScope::All, &mut |uid, part, number, bytes| {
             if let Some(at) = places.at(uid) {
                 self.take(at, part, number, said(query, bytes));
                 counts.entry(at).or_default().0 += 1;
             }
         })?;
-        reads.each_frame_name(Whose::Everybodys, &mut |uid, part, _| {
+        reads.each_frame_name(SessionScope::All, &mut |uid, part, _| {
             if let Some(at) = places.at(uid) {
                 counts.entry(at).or_default().1 += usize::from(is_searched(part));
             }
@@ -240,7 +248,7 @@ impl Asked {
 /// Which terms a frame with this filter may hold, and whether its trigrams are kept apart. One that cannot be read says nothing.
 fn said(query: &Query, bytes: &[u8]) -> (u32, bool) {
     match Filter::read(bytes) {
-        Ok(filter) => (terms_in(query, &filter), filter.is_half()),
+        Ok(filter) => (possible_terms(query, &filter), filter.is_half()),
         Err(_) => (query.wanted() | query.unwanted(), false),
     }
 }
@@ -256,13 +264,13 @@ fn may_hold_all(frames: Option<&Vec<Said>>, wanted: u32) -> bool {
 
 /// The places of sessions in a list. Rows of one session mostly follow each other, so the last answer is remembered.
 struct Places<'l> {
-    listed: &'l [Listed],
+    listed: &'l [ListedSession],
     by_uid: FxHashMap<&'l str, usize>,
     last: Option<usize>,
 }
 
 impl<'l> Places<'l> {
-    fn of(listed: &'l [Listed], which: impl Iterator<Item = usize>) -> Self {
+    fn of(listed: &'l [ListedSession], which: impl Iterator<Item = usize>) -> Self {
         Self {
             listed,
             by_uid: which.map(|at| (listed[at].session_uid.as_str(), at)).collect(),

@@ -20,9 +20,11 @@ use crate::files;
 use crate::ingest::{self, LineForm, LineMasker};
 use crate::logs;
 use crate::mask::Masker;
-use crate::search::{self, Effort, Form, FrameRange, Glance, Part, Reach, Session, TurnRange};
-use crate::sources::{self, Log};
-use crate::store::{Annotations, Listed, Status};
+use crate::search::{
+    self, FrameRange, LinePrefilter, PartFormat, SearchLimits, SearchPart, SearchSession, SearchSource, TurnRange,
+};
+use crate::sources::{self, LogFile};
+use crate::store::{Annotations, ListedSession, SessionStatus};
 
 /// Lines are taken together to about this size.
 const STRETCH_BYTES: u64 = 1 << 20;
@@ -47,7 +49,7 @@ pub fn find_bare(bare: &Bare<'_>, question: &Question<'_>) -> Findings {
 }
 
 /// Searches some logs, which are given newest first.
-pub(super) fn find_in_logs(logs: &[Log], masker: &Masker, question: &Question<'_>) -> Findings {
+pub(super) fn find_in_logs(logs: &[LogFile], masker: &Masker, question: &Question<'_>) -> Findings {
     let mut findings = Findings::default();
     let mut once = Once::default();
     for (at, some) in logs.chunks(LOGS_AT_ONCE * question.threads.max(1)).enumerate() {
@@ -86,20 +88,20 @@ pub(super) fn find_in_logs(logs: &[Log], masker: &Masker, question: &Question<'_
 }
 
 /// The logs below a directory, whichever agent's, newest first.
-fn logs_in(directory: &Path, unreadable: &mut Vec<String>) -> Vec<Log> {
-    let mut logs: Vec<Log> = Vec::new();
+fn logs_in(directory: &Path, unreadable: &mut Vec<String>) -> Vec<LogFile> {
+    let mut logs: Vec<LogFile> = Vec::new();
     let mut known: BTreeSet<PathBuf> = BTreeSet::new();
     // Names of Claude Code's logs tell least, so they come last.
     for agent in [Agent::Grok, Agent::Codex, Agent::Claude] {
-        let found = sources::find_in(agent, directory);
+        let found = sources::find_logs_in(agent, directory);
         for log in found.logs {
             let name = log.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
             let is_others = agent == Agent::Claude && sources::agent_of_companion(&name).is_some();
-            if is_others || sources::is_left_alone(agent, &name) || !known.insert(log.path.clone()) {
+            if is_others || sources::is_ignored_file(agent, &name) || !known.insert(log.path.clone()) {
                 continue;
             }
             match logs::agent_of_head(&log.path) {
-                Ok(agent) => logs.push(Log { agent, ..log }),
+                Ok(agent) => logs.push(LogFile { agent, ..log }),
                 // A file that only happens to end like a log is none.
                 Err(logs::LogError::UnknownAgent { .. }) => {}
                 Err(error) => unreadable.push(error.to_string()),
@@ -115,13 +117,13 @@ fn logs_in(directory: &Path, unreadable: &mut Vec<String>) -> Vec<Log> {
 }
 
 /// Whether a log may hold anything that is asked for.
-fn glance(masker: &Masker, question: &Question<'_>, log: &Log) -> io::Result<bool> {
-    let mut glance = Glance::new(question.query);
+fn glance(masker: &Masker, question: &Question<'_>, log: &LogFile) -> io::Result<bool> {
+    let mut glance = LinePrefilter::new(question.query);
     let spills = spills_of(log);
     let mut is_plain = |path: &Path| {
         let text = read_spill(masker, path).unwrap_or_default();
         text.split(|byte| *byte == b'\n')
-            .any(|line| glance.may_hold(Form::Plain, line))
+            .any(|line| glance.may_hold(PartFormat::Plain, line))
     };
     if spills.iter().any(|path| is_plain(path)) {
         return Ok(true);
@@ -134,7 +136,7 @@ fn glance(masker: &Masker, question: &Question<'_>, log: &Log) -> io::Result<boo
         // A tag may hold what is asked for, so it is masked first.
         let line = line.mask(&mut Vec::new());
         if let Some(bytes) = line.bytes()
-            && glance.may_hold(Form::Lines(log.agent), bytes)
+            && glance.may_hold(PartFormat::Records(log.agent), bytes)
         {
             return Ok(true);
         }
@@ -146,7 +148,7 @@ fn glance(masker: &Masker, question: &Question<'_>, log: &Log) -> io::Result<boo
 struct Sketch {
     path: PathBuf,
     agent: Agent,
-    listed: Listed,
+    listed: ListedSession,
     reading: Reading,
     stretches: Vec<Stretch>,
     spills: Vec<PathBuf>,
@@ -161,7 +163,7 @@ struct Stretch {
 }
 
 impl Sketch {
-    fn of(masker: &Masker, log: &Log) -> Result<Self, String> {
+    fn of(masker: &Masker, log: &LogFile) -> Result<Self, String> {
         let reading = logs::sketch(&log.path, log.agent, masker).map_err(|error| error.to_string())?;
         let stretches = cut(masker, log).map_err(|error| format!("{}: {error}", log.path.display()))?;
         Ok(Self {
@@ -174,7 +176,7 @@ impl Sketch {
         })
     }
 
-    fn session(&self, keys: &mut Vec<(usize, usize)>, at: usize) -> Session {
+    fn session(&self, keys: &mut Vec<(usize, usize)>, at: usize) -> SearchSession {
         let mut turns = Vec::new();
         for turn in &self.reading.turns {
             let range = TurnRange {
@@ -196,17 +198,17 @@ impl Sketch {
         let frames = frames
             .map(|(number, stretch)| frame(number, stretch.first_line, stretch.lines))
             .collect();
-        let mut parts = vec![Part {
-            form: Form::Lines(self.agent),
+        let mut parts = vec![SearchPart {
+            form: PartFormat::Records(self.agent),
             turns,
             frames,
         }];
-        parts.extend((0..self.spills.len()).map(|number| Part {
-            form: Form::Plain,
+        parts.extend((0..self.spills.len()).map(|number| SearchPart {
+            form: PartFormat::Plain,
             turns: Vec::new(),
             frames: vec![frame(self.stretches.len() + number, 1, u64::from(u32::MAX))],
         }));
-        Session {
+        SearchSession {
             at_ms: self.listed.last_micros.unwrap_or_default() / 1000,
             parts,
         }
@@ -218,7 +220,7 @@ impl Sketch {
             let spill = self.spills.get(number - self.stretches.len());
             return read_spill(masker, spill.ok_or_else(|| io::Error::other("no such part"))?);
         };
-        let (file, _) = files::open(&self.path)?;
+        let (file, _) = files::open_regular(&self.path)?;
         let mut masker = LineMasker::new(masker, LineForm::Json(Some(self.agent)));
         let mut source = ingest::unpacked(&self.path, file)?;
         source.seek_to_line(stretch.start, &mut masker)?;
@@ -236,7 +238,7 @@ impl Sketch {
 }
 
 /// Cuts a log into stretches.
-fn cut(masker: &Masker, log: &Log) -> io::Result<Vec<Stretch>> {
+fn cut(masker: &Masker, log: &LogFile) -> io::Result<Vec<Stretch>> {
     let mut lines = ingest::open_lines(&log.path, masker, LineForm::Json(Some(log.agent)))?;
     let mut stretches: Vec<Stretch> = Vec::new();
     while let Some(line) = lines.next()? {
@@ -257,7 +259,7 @@ fn cut(masker: &Masker, log: &Log) -> io::Result<Vec<Stretch>> {
     Ok(stretches)
 }
 
-fn spills_of(log: &Log) -> Vec<PathBuf> {
+fn spills_of(log: &LogFile) -> Vec<PathBuf> {
     match log.agent == Agent::Claude && !log.is_subagent {
         true => logs::spills_of(&log.path),
         false => Vec::new(),
@@ -265,23 +267,23 @@ fn spills_of(log: &Log) -> Vec<PathBuf> {
 }
 
 fn read_spill(masker: &Masker, path: &Path) -> io::Result<Vec<u8>> {
-    let (file, _) = files::open(path)?;
+    let (file, _) = files::open_regular(path)?;
     let mut bytes = Vec::new();
     file.take(SPILL_BYTES_MAX).read_to_end(&mut bytes)?;
     Ok(ingest::mask_bytes(masker, LineForm::Text, &bytes, &mut Vec::new()))
 }
 
 /// A log as a list shows it.
-fn listed(log: &Log, reading: &Reading) -> Listed {
+fn listed(log: &LogFile, reading: &Reading) -> ListedSession {
     let session = reading.session.as_ref();
     let micros = |at: Option<Timestamp>| at.map(Timestamp::as_microsecond);
     let started = micros(session.and_then(|session| session.started_at));
     let ended = micros(session.and_then(|session| session.ended_at));
     // A log that tells no session is known by its place.
     let place = || format!("{}:{}", log.agent.as_str(), log.path.display());
-    Listed {
+    ListedSession {
         session_uid: session.map_or_else(place, |session| session.session_uid.as_str().to_owned()),
-        status: Status::Kept,
+        status: SessionStatus::Kept,
         started_micros: started,
         ended_micros: ended,
         last_micros: ended.or(started).or(micros(log.modified)),
@@ -302,13 +304,13 @@ fn listed(log: &Log, reading: &Reading) -> Listed {
 fn ask(masker: &Masker, question: &Question<'_>, sketches: &[Sketch], findings: &mut Findings, once: &mut Once) {
     // By the number of a frame: which log, and which stretch of it.
     let mut keys: Vec<(usize, usize)> = Vec::new();
-    let sessions: Vec<Session> = sketches
+    let sessions: Vec<SearchSession> = sketches
         .iter()
         .enumerate()
         .map(|(at, sketch)| sketch.session(&mut keys, at))
         .collect();
     let all = question.query.wanted() | question.query.unwanted();
-    let reach = Reach {
+    let reach = SearchSource {
         terms: &|_| all,
         lines: &|key, scratch| {
             let (at, number) = keys[usize::try_from(key).map_err(io::Error::other)?];
@@ -321,7 +323,7 @@ fn ask(masker: &Masker, question: &Question<'_>, sketches: &[Sketch], findings: 
         },
         is_cancelled: question.is_cancelled,
     };
-    let effort = Effort {
+    let effort = SearchLimits {
         now_ms: question.now.as_millisecond(),
         enough: question.enough.without(findings.found.len(), findings.work.read),
         threads: question.threads,

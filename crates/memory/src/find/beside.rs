@@ -8,14 +8,14 @@ use transcript::{Field, Kind, Role};
 
 use super::{Found, Question, What};
 use crate::digest::Digest;
-use crate::search::matching::{About, Matcher};
-use crate::search::{Judged, judge};
-use crate::store::{Listed, Status, Store, StoreError};
+use crate::search::matching::{Matcher, TextContext};
+use crate::search::{TextsHit, match_texts};
+use crate::store::{ListedSession, SessionStatus, Store, StoreError};
 
 const MICROS_PER_MS: i64 = 1000;
 
 /// Finds what is asked for beside the logs of these sessions.
-pub(super) fn find(store: &Store, listed: &[Listed], question: &Question<'_>) -> Result<Vec<Found>, StoreError> {
+pub(super) fn find(store: &Store, listed: &[ListedSession], question: &Question<'_>) -> Result<Vec<Found>, StoreError> {
     let mut found = Vec::new();
     // Fields alone ask for texts of logs.
     if question.query.wanted() == 0 {
@@ -25,25 +25,25 @@ pub(super) fn find(store: &Store, listed: &[Listed], question: &Question<'_>) ->
     for session in listed {
         found.extend(on_session(session, &mut matcher, question.now));
     }
-    for session in listed.iter().filter(|session| session.status == Status::Evicted) {
+    for session in listed.iter().filter(|session| session.status == SessionStatus::Evicted) {
         if let Some(row) = store.reads().digest_of(&session.session_uid)? {
             found.extend(in_digest(session, &row.digest, &mut matcher, question.now));
         }
     }
-    let gone: HashMap<&str, &Listed> = listed
+    let gone: HashMap<&str, &ListedSession> = listed
         .iter()
-        .filter(|session| session.status == Status::PromptsOnly)
+        .filter(|session| session.status == SessionStatus::PromptsOnly)
         .map(|session| (session.session_uid.as_str(), session))
         .collect();
     if gone.is_empty() {
         return Ok(found);
     }
-    store.reads().each_prompt_left(&mut |uid, at_micros, text| {
+    store.reads().each_remaining_prompt(&mut |uid, at_micros, text| {
         let Some(session) = gone.get(uid) else { return };
         let texts = [(about(Field::Prompt, Role::User, Some(Kind::UserMsg)), text)];
         let ts = at_micros.and_then(|at| Timestamp::from_microsecond(at).ok());
         let age_ms = age_ms(at_micros.or(session.last_micros), question.now);
-        if let Some(judged) = judge(&mut matcher, &texts, Field::Prompt, age_ms) {
+        if let Some(judged) = match_texts(&mut matcher, &texts, Field::Prompt, age_ms) {
             let found_here = told(session, What::Text(Some(Kind::UserMsg)), judged);
             found.push(Found {
                 field: Field::Prompt,
@@ -55,8 +55,8 @@ pub(super) fn find(store: &Store, listed: &[Listed], question: &Question<'_>) ->
     Ok(found)
 }
 
-fn about(field: Field, role: Role, kind: Option<Kind>) -> About<'static> {
-    About {
+fn about(field: Field, role: Role, kind: Option<Kind>) -> TextContext<'static> {
+    TextContext {
         field,
         role,
         tool: None,
@@ -65,7 +65,7 @@ fn about(field: Field, role: Role, kind: Option<Kind>) -> About<'static> {
 }
 
 /// What the words on one session hold, all of them taken together.
-fn on_session(session: &Listed, matcher: &mut Matcher<'_>, now: Timestamp) -> Option<Found> {
+fn on_session(session: &ListedSession, matcher: &mut Matcher<'_>, now: Timestamp) -> Option<Found> {
     let said = &session.said;
     let own = about(Field::Other, Role::User, None);
     let told_by_agent = about(Field::Other, Role::Assistant, None);
@@ -76,21 +76,21 @@ fn on_session(session: &Listed, matcher: &mut Matcher<'_>, now: Timestamp) -> Op
         .title
         .iter()
         .map(|title| (What::Title, told_by_agent, title.as_str()));
-    let all: Vec<(What, About<'_>, &str)> = names.chain(notes).chain(tags).chain(titles).collect();
+    let all: Vec<(What, TextContext<'_>, &str)> = names.chain(notes).chain(tags).chain(titles).collect();
     if all.is_empty() {
         return None;
     }
-    let texts: Vec<(About<'_>, &str)> = all.iter().map(|(_, about, text)| (*about, *text)).collect();
-    let judged = judge(matcher, &texts, Field::Prompt, age_ms(session.last_micros, now))?;
+    let texts: Vec<(TextContext<'_>, &str)> = all.iter().map(|(_, about, text)| (*about, *text)).collect();
+    let judged = match_texts(matcher, &texts, Field::Prompt, age_ms(session.last_micros, now))?;
     let what = all[judged.at].0;
     Some(told(session, what, judged))
 }
 
 /// What is left of a session that was let go.
-fn in_digest(session: &Listed, digest: &Digest, matcher: &mut Matcher<'_>, now: Timestamp) -> Option<Found> {
+fn in_digest(session: &ListedSession, digest: &Digest, matcher: &mut Matcher<'_>, now: Timestamp) -> Option<Found> {
     let left = about(Field::Other, Role::Assistant, None);
-    let texts: Vec<(About<'_>, &str)> = digest.texts().map(|text| (left, text)).collect();
-    let judged = judge(matcher, &texts, Field::Prompt, age_ms(session.last_micros, now))?;
+    let texts: Vec<(TextContext<'_>, &str)> = digest.texts().map(|text| (left, text)).collect();
+    let judged = match_texts(matcher, &texts, Field::Prompt, age_ms(session.last_micros, now))?;
     Some(told(session, What::Digest, judged))
 }
 
@@ -99,7 +99,7 @@ fn age_ms(at_micros: Option<i64>, now: Timestamp) -> i64 {
         .saturating_sub(at_micros.unwrap_or_default() / MICROS_PER_MS)
 }
 
-fn told(session: &Listed, what: What, judged: Judged) -> Found {
+fn told(session: &ListedSession, what: What, judged: TextsHit) -> Found {
     Found {
         session: session.clone(),
         path: None,

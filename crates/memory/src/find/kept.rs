@@ -12,9 +12,12 @@ use transcript::{Agent, PartKind, SessionEvent};
 use super::Question;
 use super::asked::{Asked, NEWEST};
 use crate::kept;
-use crate::packs::{self, Packs, Scratch};
-use crate::search::{self, Answer, Effort, Enough, Fact, Form, FrameRange, Hit, Part, Reach, Session, TurnRange, Work};
-use crate::store::{FrameRow, Listed, Store, StoreError, TAIL_NO, Whose};
+use crate::packs::{self, FrameBuffers, PackStorage};
+use crate::search::{
+    self, EventFacts, FrameRange, HitTarget, PartFormat, SearchAnswer, SearchCost, SearchHit, SearchLimits, SearchPart,
+    SearchSession, SearchSource, TurnRange,
+};
+use crate::store::{FrameRow, ListedSession, SessionScope, Store, StoreError, TAIL_NO};
 
 /// The rows of so many sessions are read one session at a time; those of more all at once.
 const ONE_BY_ONE_MAX: usize = 256;
@@ -23,16 +26,16 @@ const ONE_BY_ONE_MAX: usize = 256;
 #[derive(Default)]
 pub(super) struct Answered {
     /// Each with the name of its part; the number of its session is its place in the list.
-    pub(super) hits: Vec<(Hit, String)>,
+    pub(super) hits: Vec<(SearchHit, String)>,
     pub(super) is_partial: bool,
     /// The last session that was asked, where not all were.
     pub(super) last: Option<usize>,
-    pub(super) work: Work,
+    pub(super) work: SearchCost,
     pub(super) unreadable: Vec<String>,
 }
 
 /// Asks sessions, which are listed newest first.
-pub(super) fn ask(store: &Store, listed: &[Listed], question: &Question<'_>) -> Result<Answered, StoreError> {
+pub(super) fn ask(store: &Store, listed: &[ListedSession], question: &Question<'_>) -> Result<Answered, StoreError> {
     let mut answered = Answered::default();
     let mut start = 0;
     while start < listed.len() && !answered.is_partial && !(question.is_cancelled)() {
@@ -49,12 +52,12 @@ pub(super) fn ask(store: &Store, listed: &[Listed], question: &Question<'_>) -> 
         answered.add(answer, enough, &desk, &asked, end < listed.len());
         start = end;
     }
-    answered.hits.sort_by_cached_key(|(hit, _)| search::rank(hit));
+    answered.hits.sort_by_cached_key(|(hit, _)| search::hit_order(hit));
     Ok(answered)
 }
 
 impl Answered {
-    fn add(&mut self, answer: Answer, enough: Enough, desk: &Desk, asked: &Asked, are_more: bool) {
+    fn add(&mut self, answer: SearchAnswer, enough: HitTarget, desk: &Desk, asked: &Asked, are_more: bool) {
         let is_enough = enough.is_found(answer.hits.len(), answer.work.read);
         self.is_partial = answer.is_cancelled || (is_enough && (are_more || answer.work.sessions < desk.chosen.len()));
         if self.is_partial {
@@ -75,8 +78,8 @@ impl Answered {
 }
 
 /// Whether search looks into a part, and how its lines are read.
-pub(super) fn form_of(part: &str, agent: Agent) -> Option<Form> {
-    Form::of(agent, PartKind::of_name(part)?)
+pub(super) fn form_of(part: &str, agent: Agent) -> Option<PartFormat> {
+    PartFormat::of(agent, PartKind::of_name(part)?)
 }
 
 /// Where the lines behind a number of the engine lie.
@@ -90,7 +93,7 @@ enum Place {
 struct Desk {
     /// Their places in the list.
     chosen: Vec<usize>,
-    sessions: Vec<Session>,
+    sessions: Vec<SearchSession>,
     /// The names of each session's parts.
     parts: Vec<Vec<String>>,
     /// By the number of a frame: the session, the part, and where it lies.
@@ -100,13 +103,13 @@ struct Desk {
 }
 
 impl Desk {
-    fn lay_out(store: &Store, listed: &[Listed], asked: &Asked) -> Result<Self, StoreError> {
+    fn lay_out(store: &Store, listed: &[ListedSession], asked: &Asked) -> Result<Self, StoreError> {
         let mut desk = Self {
             chosen: asked.chosen.clone(),
             ..Self::default()
         };
         for at in &desk.chosen {
-            desk.sessions.push(Session {
+            desk.sessions.push(SearchSession {
                 at_ms: listed[*at].last_micros.unwrap_or_default() / 1000,
                 parts: Vec::new(),
             });
@@ -118,12 +121,12 @@ impl Desk {
             .enumerate()
             .map(|(number, at)| (listed[*at].session_uid.as_str(), number))
             .collect();
-        let whose: Vec<Whose<'_>> = match desk.chosen.len() > ONE_BY_ONE_MAX {
-            true => vec![Whose::Everybodys],
+        let whose: Vec<SessionScope<'_>> = match desk.chosen.len() > ONE_BY_ONE_MAX {
+            true => vec![SessionScope::All],
             false => desk
                 .chosen
                 .iter()
-                .map(|at| Whose::Of(&listed[*at].session_uid))
+                .map(|at| SessionScope::One(&listed[*at].session_uid))
                 .collect(),
         };
         for whose in whose {
@@ -135,9 +138,9 @@ impl Desk {
     fn add(
         &mut self,
         store: &Store,
-        whose: Whose<'_>,
+        whose: SessionScope<'_>,
         numbers: &HashMap<&str, usize>,
-        listed: &[Listed],
+        listed: &[ListedSession],
         asked: &Asked,
     ) -> Result<(), StoreError> {
         let reads = store.reads();
@@ -184,7 +187,7 @@ impl Desk {
         &mut self,
         session: usize,
         name: &str,
-        listed: &Listed,
+        listed: &ListedSession,
         turns: &HashMap<usize, Vec<TurnRange>>,
     ) -> Option<usize> {
         if let Some(number) = self.parts[session].iter().position(|known| known == name) {
@@ -193,11 +196,11 @@ impl Desk {
         let agent = kept::agent_of(&listed.session_uid).unwrap_or(Agent::Claude);
         let form = form_of(name, agent)?;
         let turns = match form {
-            Form::Lines(_) => turns.get(&session).cloned().unwrap_or_default(),
-            Form::Plain => Vec::new(),
+            PartFormat::Records(_) => turns.get(&session).cloned().unwrap_or_default(),
+            PartFormat::Plain => Vec::new(),
         };
         self.parts[session].push(name.to_owned());
-        self.sessions[session].parts.push(Part {
+        self.sessions[session].parts.push(SearchPart {
             form,
             turns,
             frames: Vec::new(),
@@ -205,7 +208,13 @@ impl Desk {
         Some(self.parts[session].len() - 1)
     }
 
-    fn search(&self, store: &Store, listed: &[Listed], question: &Question<'_>, enough: Enough) -> Answer {
+    fn search(
+        &self,
+        store: &Store,
+        listed: &[ListedSession],
+        question: &Question<'_>,
+        enough: HitTarget,
+    ) -> SearchAnswer {
         let place = store.place();
         let spare: Mutex<Vec<Store>> = Mutex::new(vec![]);
         let with_store = |ask: &mut dyn FnMut(&Store)| {
@@ -219,7 +228,7 @@ impl Desk {
         let packs = store.packs();
         let uid = |session: usize| listed[self.chosen[session]].session_uid.as_str();
         let all = question.query.wanted() | question.query.unwanted();
-        let reach = Reach {
+        let reach = SearchSource {
             terms: &|key| {
                 let known = usize::try_from(key).ok().and_then(|key| self.terms.get(key));
                 known.copied().flatten().unwrap_or(all)
@@ -257,7 +266,7 @@ impl Desk {
             },
             is_cancelled: question.is_cancelled,
         };
-        let effort = Effort {
+        let effort = SearchLimits {
             now_ms: question.now.as_millisecond(),
             enough,
             threads: question.threads,
@@ -268,12 +277,12 @@ impl Desk {
 
 /// The lines of a frame; none where its session was let go since the question began, which is no damage.
 fn frame_lines(
-    packs: &Packs,
+    packs: &PackStorage,
     frame: &FrameRow,
-    scratch: &mut Scratch,
+    scratch: &mut FrameBuffers,
     is_gone: impl FnOnce() -> bool,
 ) -> io::Result<()> {
-    match packs::read_into(packs, frame, scratch) {
+    match packs::read_frame_into(packs, frame, scratch) {
         Err(error) if error.kind() == io::ErrorKind::NotFound && is_gone() => Ok(()),
         read => read,
     }
@@ -295,14 +304,14 @@ pub(super) fn add_turn(turns: &mut Vec<TurnRange>, turn: TurnRange) {
 }
 
 /// What fields of a question ask of events.
-pub(super) fn facts_of(events: Vec<SessionEvent>) -> Vec<Fact> {
-    let mut facts: Vec<Fact> = events.into_iter().map(fact_of).collect();
+pub(super) fn facts_of(events: Vec<SessionEvent>) -> Vec<EventFacts> {
+    let mut facts: Vec<EventFacts> = events.into_iter().map(fact_of).collect();
     facts.sort_by_key(|fact| (fact.line, fact.block));
     facts
 }
 
-fn fact_of(event: SessionEvent) -> Fact {
-    Fact {
+fn fact_of(event: SessionEvent) -> EventFacts {
+    EventFacts {
         line: event.text_line.unwrap_or(event.line),
         block: event.block,
         tool: event.tool,

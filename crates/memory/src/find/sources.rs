@@ -7,8 +7,8 @@ use super::bare::find_in_logs;
 use super::{Findings, Found, Question, What};
 use crate::files;
 use crate::session_text::{SessionTexts, TextLocation};
-use crate::sources::Log;
-use crate::store::{Listed, StoreError};
+use crate::sources::LogFile;
+use crate::store::{ListedSession, StoreError};
 
 /// Searches the logs of the evicted sessions among `findings.evicted` and adds what they hold to the findings.
 pub fn add_sources(
@@ -16,16 +16,16 @@ pub fn add_sources(
     texts: &SessionTexts<'_>,
     question: &Question<'_>,
 ) -> Result<(), StoreError> {
-    let mut sessions: HashMap<PathBuf, Listed> = HashMap::new();
+    let mut sessions: HashMap<PathBuf, ListedSession> = HashMap::new();
     let mut logs = Vec::new();
     for session in std::mem::take(&mut findings.evicted) {
         if let TextLocation::Source(source) = texts.locate(&session.session_uid)?
-            && let Ok((_, metadata)) = files::open(&source.path)
+            && let Ok((_, metadata)) = files::open_regular(&source.path)
         {
-            logs.push(Log {
+            logs.push(LogFile {
                 agent: source.agent,
                 bytes: metadata.len(),
-                modified: files::modified(&metadata),
+                modified: files::modified_at(&metadata),
                 is_subagent: session.is_subagent,
                 path: source.path.clone(),
             });

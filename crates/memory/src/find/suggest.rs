@@ -5,7 +5,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use super::{Question, find};
-use crate::search::{Enough, Query};
+use crate::search::{HitTarget, Query};
 use crate::store::{Store, StoreError};
 
 /// Number of sessions whose words and tools are candidates.
@@ -29,7 +29,7 @@ pub fn suggest(store: &Store, text: &str, question: &Question<'_>) -> Result<Opt
         store,
         &Question {
             query: &query,
-            enough: Enough::of(1),
+            enough: HitTarget::of(1),
             behind: None,
             ..*question
         },

@@ -22,7 +22,7 @@ pub(super) enum LogComparison {
 pub(super) fn compare_logs(from: &Store, to: &Store, uid: &str) -> Result<LogComparison, StoreError> {
     let read = |store: &Store| -> Result<Vec<Cursor>, StoreError> {
         let mut cursors = store.reads().cursors_of(uid)?;
-        cursors.retain(|cursor| !cursor.is_of_copy());
+        cursors.retain(|cursor| !cursor.marks_copy());
         Ok(cursors)
     };
     let (here, there) = (read(from)?, read(to)?);
@@ -45,7 +45,7 @@ pub(super) fn compare_logs(from: &Store, to: &Store, uid: &str) -> Result<LogCom
 fn start_differently(own: &Cursor, other: &Cursor) -> bool {
     // Other parts, such as a summary, are rewritten as a whole.
     let is_log = matches!(own.part.as_str(), "log" | "chat_history");
-    if !is_log || own.is_to_be_read() || other.is_to_be_read() {
+    if !is_log || own.must_be_read() || other.must_be_read() {
         return false;
     }
     if own.read_to == other.read_to {

@@ -6,19 +6,19 @@ use jiff::Timestamp;
 
 use super::anchors::{self, LogComparison};
 use super::{strip, transfer_session};
-use crate::plural::several;
+use crate::plural::count_noun;
 use crate::retention;
-use crate::store::{Decision, Patience, SessionRow, Store, StoreError};
+use crate::store::{Decision, LockWait, SessionRow, Store, StoreError};
 
 /// How much of a session leaves the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Share {
+pub enum PushScope {
     /// Numbers, and what the digest says about tools and outcomes. Prompts and raw text stay.
     Digests,
     Full,
 }
 
-impl Share {
+impl PushScope {
     /// Returns the name used in the settings.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -30,7 +30,7 @@ impl Share {
 
 /// What was pushed.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Pushed {
+pub struct PushSummary {
     pub sessions: u64,
     /// Sessions that are identical on the server.
     pub unchanged: u64,
@@ -51,17 +51,17 @@ pub const STAYED: &str = "stayed on its machine";
 
 /// Pushes what is new here to a shared memory, and deletes there what was pushed and has since been deleted here. If
 /// two machines have a log of the same session, the longer one wins.
-pub fn push(
+pub fn push_sessions(
     from: &Store,
     to: &mut Store,
-    share: &dyn Fn(&str) -> Result<Share, StoreError>,
+    share: &dyn Fn(&str) -> Result<PushScope, StoreError>,
     now: Timestamp,
-    patience: Patience<'_>,
-) -> Result<Pushed, StoreError> {
-    let mut pushed = Pushed {
+    patience: LockWait<'_>,
+) -> Result<PushSummary, StoreError> {
+    let mut pushed = PushSummary {
         forgotten: forget_on_server(from, to, now, patience)?,
         taken_back: remove_annotations_on_server(from, to, now, patience)?,
-        ..Pushed::default()
+        ..PushSummary::default()
     };
     let there: BTreeMap<String, SessionRow> = to
         .reads()
@@ -94,15 +94,15 @@ pub fn push(
                 continue;
             }
         }
-        let load = from.reads().session_load(uid)?;
+        let load = from.reads().export_session(uid)?;
         let load = match share {
-            Share::Full => load,
-            Share::Digests => strip::strip_session(from, load, STAYED)?,
+            PushScope::Full => load,
+            PushScope::Digests => strip::strip_session(from, load, STAYED)?,
         };
         // Another machine may have pushed more of the session in the meantime, or forgotten it.
         let is_wanted = |to: &Store| {
             let reads = to.reads();
-            let is_wanted = !reads.is_buried(uid)?
+            let is_wanted = !reads.has_tombstone(uid)?
                 && compare_sessions(from, to, &row, reads.session(uid)?.as_ref())? == LogComparison::Longer;
             Ok(is_wanted)
         };
@@ -136,15 +136,15 @@ fn compare_sessions(
 
 /// Forgets sessions on the server that were forgotten here, if this machine pushed them. What another machine pushed
 /// stays.
-fn forget_on_server(from: &Store, to: &mut Store, now: Timestamp, patience: Patience<'_>) -> Result<u64, StoreError> {
+fn forget_on_server(from: &Store, to: &mut Store, now: Timestamp, patience: LockWait<'_>) -> Result<u64, StoreError> {
     let tombstones = from.reads().tombstones()?;
     if tombstones.is_empty() {
         return Ok(0);
     }
-    let mut uids = to.reads().written_here()?;
+    let mut uids = to.reads().sessions_written_here()?;
     uids.retain(|uid| is_forgotten(&tombstones, uid));
     if !uids.is_empty() {
-        retention::forget_there(to, patience, &uids, now)?;
+        retention::forget_on_server(to, patience, &uids, now)?;
     }
     Ok(uids.len() as u64)
 }
@@ -154,9 +154,9 @@ fn remove_annotations_on_server(
     from: &Store,
     to: &mut Store,
     now: Timestamp,
-    patience: Patience<'_>,
+    patience: LockWait<'_>,
 ) -> Result<u64, StoreError> {
-    let gone = from.reads().taken_back(&to.reads())?;
+    let gone = from.reads().find_removed_annotations(&to.reads())?;
     if gone.is_empty() {
         return Ok(0);
     }
@@ -164,9 +164,9 @@ fn remove_annotations_on_server(
     to.write_apart(&lock, now, "hub", |tx| {
         let mut count = 0;
         for said in &gone {
-            count += u64::from(tx.unsay(said)?);
+            count += u64::from(tx.remove_annotation(said)?);
         }
-        let several = several(count, "annotation");
+        let several = count_noun(count, "annotation");
         Ok((count, format!("removed {several} that another memory had removed")))
     })
 }
@@ -177,8 +177,8 @@ fn is_forgotten(tombstones: &HashSet<String>, uid: &str) -> bool {
 }
 
 /// Returns `true` if a session was already pushed as it is and no raw text is missing.
-fn is_up_to_date(here: &SessionRow, there: &SessionRow, share: Share) -> bool {
-    let is_more = share == Share::Full && here.evicted_at.is_none() && there.evicted_at.is_some();
+fn is_up_to_date(here: &SessionRow, there: &SessionRow, share: PushScope) -> bool {
+    let is_more = share == PushScope::Full && here.evicted_at.is_none() && there.evicted_at.is_some();
     (here.ingested_at, here.analyzed_at) == (there.ingested_at, there.analyzed_at) && !is_more
 }
 
@@ -187,21 +187,26 @@ fn is_up_to_date(here: &SessionRow, there: &SessionRow, share: Share) -> bool {
 fn push_annotations(
     from: &Store,
     to: &mut Store,
-    share: &dyn Fn(&str) -> Result<Share, StoreError>,
+    share: &dyn Fn(&str) -> Result<PushScope, StoreError>,
     tombstones: &HashSet<String>,
     now: Timestamp,
-    patience: Patience<'_>,
+    patience: LockWait<'_>,
 ) -> Result<u64, StoreError> {
     let mut news = Vec::new();
-    for (here, there) in from.reads().beside_loads()?.into_iter().zip(to.reads().beside_loads()?) {
+    for (here, there) in from
+        .reads()
+        .export_annotation_tables()?
+        .into_iter()
+        .zip(to.reads().export_annotation_tables()?)
+    {
         let mut load = here;
         load.retain(|uid| Ok(!is_forgotten(tombstones, uid)))?;
         match load.told().0 {
-            "annotations" => load.retain(|uid| Ok(share(uid)? == Share::Full))?,
-            "facts" => load.blank(&["reason", "error"], |uid| Ok(share(uid)? == Share::Digests))?,
+            "annotations" => load.retain(|uid| Ok(share(uid)? == PushScope::Full))?,
+            "facts" => load.blank(&["reason", "error"], |uid| Ok(share(uid)? == PushScope::Digests))?,
             _ => {}
         }
-        load.retain_news(&there);
+        load.retain_newer(&there);
         news.push(load);
     }
     let known = to.reads().decisions()?;
@@ -223,12 +228,12 @@ fn push_annotations(
     }
     let lock = to.lock(patience)?;
     to.write_apart(&lock, now, "hub", |tx| {
-        news.iter().try_for_each(|load| tx.put_news(load))?;
+        news.iter().try_for_each(|load| tx.merge_rows(load))?;
         for one in &decisions {
             let at = Timestamp::from_microsecond(one.at_micros).unwrap_or(now);
             tx.add_decision(one.session_uid.as_deref(), &one.text, at, one.mask_version)?;
         }
-        let several = several(count, "annotation");
+        let several = count_noun(count, "annotation");
         Ok(((), format!("received {several} from another memory")))
     })?;
     Ok(count)

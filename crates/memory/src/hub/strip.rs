@@ -9,10 +9,10 @@ use transcript::{Lineage, Session};
 
 use crate::digest::{Digest, FileEdits};
 use crate::outcome::Evidence;
-use crate::store::{SessionLoad, Store, StoreError};
+use crate::store::{SessionRows, Store, StoreError};
 
 /// Returns a session without its texts.
-pub(super) fn strip_session(store: &Store, load: SessionLoad, evicted_for: &str) -> Result<SessionLoad, StoreError> {
+pub(super) fn strip_session(store: &Store, load: SessionRows, evicted_for: &str) -> Result<SessionRows, StoreError> {
     let reads = store.reads();
     let view = reads.view(&load.session_uid)?.map(strip_view);
     let digest = reads.digest_of(&load.session_uid)?.map(|row| strip_digest(row.digest));

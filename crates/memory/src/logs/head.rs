@@ -24,7 +24,7 @@ pub fn agent_of_head(path: &Path) -> Result<Agent, LogError> {
 
 /// The first bytes of a log.
 fn head(path: &Path, bytes: u64) -> io::Result<Vec<u8>> {
-    let (file, _) = files::open(path)?;
+    let (file, _) = files::open_regular(path)?;
     let mut head = Vec::new();
     ingest::unpacked(path, file)?.take(bytes).read_to_end(&mut head)?;
     Ok(head)
@@ -72,7 +72,7 @@ fn own_cwd(path: &Path) -> Option<String> {
         head = self::head(path, HEAD_BYTES).ok()?;
     }
     let agent = told_agent(path, &head)?;
-    let source = sources::source_of(agent, path);
+    let source = sources::find_source(agent, path);
     let mut state = State::new(agent, Origin::of(&sources::place_of(path).to_string_lossy()));
     // Of all companions only Grok's summary names a directory.
     for part in source.parts.iter().filter(|part| part.kind == PartKind::Summary) {

@@ -17,8 +17,8 @@ const SPILL_BYTES_MAX: u64 = 16 << 20;
 pub fn spilled<'m>(log: &Path, event: &SessionEvent, disclosure: impl Into<Disclosure<'m>>) -> Option<String> {
     let name = SafeName::new(event.spill.as_deref()?)?;
     let tree = session_tree(&sources::place_of(log))?;
-    let path = files::inside(&tree, &tree.join("tool-results").join(name.as_str())).ok()?;
-    let (file, _) = files::open(&path).ok()?;
+    let path = files::resolve_inside(&tree, &tree.join("tool-results").join(name.as_str())).ok()?;
+    let (file, _) = files::open_regular(&path).ok()?;
     let mut bytes = Vec::new();
     file.take(SPILL_BYTES_MAX).read_to_end(&mut bytes).ok()?;
     let masked = ingest::mask_bytes(disclosure, LineForm::Text, &bytes, &mut Vec::new());
@@ -30,7 +30,7 @@ pub(crate) fn spills_of(log: &Path) -> Vec<PathBuf> {
     let Some(tree) = session_tree(&sources::place_of(log)) else {
         return Vec::new();
     };
-    let Ok(directory) = files::inside(&tree, &tree.join("tool-results")) else {
+    let Ok(directory) = files::resolve_inside(&tree, &tree.join("tool-results")) else {
         return Vec::new();
     };
     let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();

@@ -7,7 +7,7 @@ use transcript::{Agent, Delta, Unknown};
 
 use super::{LogError, bound_unknown, read_pieces};
 use crate::mask::Masker;
-use crate::sources::Unread;
+use crate::sources::UnreadPath;
 
 /// More reasons than this are no longer told apart.
 const REASONS_MAX: usize = 100;
@@ -22,7 +22,7 @@ pub(crate) struct Survey {
     pub(crate) unknown: BTreeMap<Unknown, u64>,
     /// By reason without its place in the line: how often, and the first line.
     pub(crate) faults: BTreeMap<String, (u64, u64)>,
-    pub(crate) unread: Vec<Unread>,
+    pub(crate) unread: Vec<UnreadPath>,
 }
 
 /// Counts what stands in a log.

@@ -17,7 +17,7 @@ use super::{ReportError, ReportRequest};
 use crate::diary;
 use crate::digest::{Digest, SessionCommit, Snippet};
 use crate::outcome::OutcomeReason;
-use crate::store::{Listed, Status, Store};
+use crate::store::{ListedSession, SessionStatus, Store};
 use crate::usage;
 
 const FILES_MAX: usize = 5;
@@ -47,7 +47,7 @@ pub(super) fn find_evicted(
     let Some((start, end)) = workspace.metadata.window() else {
         return Ok(Vec::new());
     };
-    let known = |session: &Listed| {
+    let known = |session: &ListedSession| {
         let rows = workspace.projects.iter().flat_map(|folder| &folder.rows);
         rows.into_iter()
             .any(|row| row.source_session_id == session.native_session_id())
@@ -55,7 +55,9 @@ pub(super) fn find_evicted(
     let mut found: Vec<EvictedSession> = Vec::new();
     let listed = store.reads().listed()?;
     for session in listed.iter().filter(|session| {
-        session.status == Status::Evicted && !session.is_subagent && request.includes_session(&session.session_uid)
+        session.status == SessionStatus::Evicted
+            && !session.is_subagent
+            && request.includes_session(&session.session_uid)
     }) {
         let overlaps = session.started_micros.is_none_or(|at| at < end.as_microsecond())
             && session.last_micros.is_none_or(|at| at >= start.as_microsecond());

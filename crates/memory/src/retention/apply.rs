@@ -7,12 +7,12 @@ use std::collections::HashSet;
 
 use transcript::Session;
 
-use super::plan::{Drop, Plan, Reason, reasons_in_words};
-use super::{Command, DATA_LOSS, Retention};
+use super::plan::{EvictionPlan, EvictionReason, PlannedEviction, reasons_in_words};
+use super::{DATA_LOSS, EvictionCommand, Retention};
 use crate::digest::{self, Digest};
 use crate::packs;
-use crate::plural::several;
-use crate::store::{Growth, Lack, Patience, Store, StoreError, Tx, WriteLock};
+use crate::plural::count_noun;
+use crate::store::{FailureCause, LockWait, SessionGrowth, Store, StoreError, Tx, WriteLock};
 
 /// Number of sessions evicted in one transaction. The batches are small so that the lock is held briefly and a crash
 /// loses little work.
@@ -20,9 +20,9 @@ const BATCH: usize = 64;
 
 /// What a retention run did.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Done {
+pub struct EvictionSummary {
     /// The evicted sessions, in order.
-    pub drops: Vec<Drop>,
+    pub drops: Vec<PlannedEviction>,
     pub bytes: u64,
     /// Sessions whose digests were made because room was needed.
     pub analyzed: Vec<String>,
@@ -30,16 +30,16 @@ pub struct Done {
     pub is_finished: bool,
 }
 
-impl Done {
+impl EvictionSummary {
     /// Returns the sessions that were evicted without a digest.
-    pub fn lost(&self) -> impl Iterator<Item = &Drop> {
-        self.drops.iter().filter(|drop| drop.reason == Reason::Overflow)
+    pub fn lost(&self) -> impl Iterator<Item = &PlannedEviction> {
+        self.drops.iter().filter(|drop| drop.reason == EvictionReason::Overflow)
     }
 
     /// Returns what was done and why, for the journal.
     pub fn sentence(&self) -> String {
-        let sessions = several(self.drops.len() as u64, "session");
-        let bytes = several(self.bytes, "byte");
+        let sessions = count_noun(self.drops.len() as u64, "session");
+        let bytes = count_noun(self.bytes, "byte");
         match self.drops.as_slice() {
             [] => format!("evicted {bytes} of raw text of {sessions}"),
             drops => format!(
@@ -51,19 +51,22 @@ impl Done {
 }
 
 /// A session to evict, with the digest that was just made for it.
-type PreparedEviction<'p> = (&'p Drop, Option<(Digest, Growth)>);
+type PreparedEviction<'p> = (&'p PlannedEviction, Option<(Digest, SessionGrowth)>);
 
 /// Evicts the planned sessions that have not changed since. Returns the sessions for which no digest could be made.
-pub fn apply(
+pub fn apply_plan(
     store: &mut Store,
-    patience: Patience<'_>,
-    plan: &Plan,
+    patience: LockWait<'_>,
+    plan: &EvictionPlan,
     retention: &Retention<'_>,
-    command: &Command<'_>,
-    done: &mut Done,
+    command: &EvictionCommand<'_>,
+    done: &mut EvictionSummary,
 ) -> Result<Vec<String>, StoreError> {
     let mut failed = Vec::new();
-    let (lost, safe): (Vec<&Drop>, Vec<&Drop>) = plan.drops.iter().partition(|drop| drop.reason == Reason::Overflow);
+    let (lost, safe): (Vec<&PlannedEviction>, Vec<&PlannedEviction>) = plan
+        .drops
+        .iter()
+        .partition(|drop| drop.reason == EvictionReason::Overflow);
     if !plan.drops.is_empty() {
         store.mark_scrub()?;
     }
@@ -109,9 +112,9 @@ pub fn apply(
 /// content.
 fn make_missing_digest(
     store: &Store,
-    drop: &Drop,
+    drop: &PlannedEviction,
     retention: &Retention<'_>,
-) -> Result<Result<Option<(Digest, Growth)>, ()>, StoreError> {
+) -> Result<Result<Option<(Digest, SessionGrowth)>, ()>, StoreError> {
     if !drop.needs_digest {
         return Ok(Ok(None));
     }
@@ -125,10 +128,10 @@ fn make_missing_digest(
 /// Evicts one session unless it was kept, or has grown, since the plan was made.
 fn evict_session(
     tx: &Tx<'_>,
-    drop: &Drop,
-    made: Option<&(Digest, Growth)>,
+    drop: &PlannedEviction,
+    made: Option<&(Digest, SessionGrowth)>,
     retention: &Retention<'_>,
-    done: &mut Done,
+    done: &mut EvictionSummary,
     packs: &mut Vec<String>,
 ) -> Result<(), StoreError> {
     let (uid, now) = (drop.session_uid.as_str(), retention.now());
@@ -140,7 +143,7 @@ fn evict_session(
         let is_put = tx.put_digest(digest, digest::VERSION, now, growth)?;
         done.analyzed.extend(is_put.then(|| uid.to_owned()));
     }
-    let is_safe = drop.reason == Reason::Overflow || reads.is_analyzed(uid)?;
+    let is_safe = drop.reason == EvictionReason::Overflow || reads.is_analyzed(uid)?;
     if !is_safe || !tx.mark_evicting(uid, drop.ingested_at, now, drop.reason.as_str())? {
         return Ok(());
     }
@@ -166,7 +169,7 @@ pub(super) fn evict_rows(tx: &Tx<'_>, uid: &str) -> Result<Vec<String>, StoreErr
     tx.drop_frames(uid)?;
     tx.drop_prompts(uid)?;
     if let Some(session) = reads.view(uid).ok().flatten() {
-        tx.let_go_derived(uid, &reduce_to_digest(session, digest.as_ref()), prompt)?;
+        tx.evict_derived(uid, &reduce_to_digest(session, digest.as_ref()), prompt)?;
     } else {
         tx.clear_derived(uid)?;
     }
@@ -189,13 +192,13 @@ fn reduce_to_digest(session: Session, digest: Option<&Digest>) -> Session {
 }
 
 /// Describes a data loss for the journal.
-fn describe_loss(drops: &[Drop]) -> String {
+fn describe_loss(drops: &[PlannedEviction]) -> String {
     let bytes = drops.iter().map(|drop| drop.bytes).sum();
     let uids: Vec<&str> = drops.iter().map(|drop| drop.session_uid.as_str()).collect();
     format!(
         "lost {} of {} without a digest, because of the hard cap: {}",
-        several(bytes, "byte"),
-        several(drops.len() as u64, "session"),
+        count_noun(bytes, "byte"),
+        count_noun(drops.len() as u64, "session"),
         uids.join(", ")
     )
 }
@@ -211,23 +214,23 @@ pub(super) fn delete_packs(store: &Store, packs: &[String]) {
 /// database so that its free pages lose the text, and then records the eviction as complete. Sets `done.is_finished`
 /// if this succeeded. It does not if a reader holds the database or the disk is full, and then the next writer tries
 /// again.
-pub fn finish(
+pub fn finish_evictions(
     store: &mut Store,
-    patience: Patience<'_>,
+    patience: LockWait<'_>,
     now: jiff::Timestamp,
-    command: &Command<'_>,
-    done: &mut Done,
+    command: &EvictionCommand<'_>,
+    done: &mut EvictionSummary,
 ) -> Result<(), StoreError> {
     if store.reads().unfinished_evictions()? == 0 && !store.is_scrub_due() {
         done.is_finished = true;
         return Ok(());
     }
     let lock = store.lock(patience)?;
-    drop_orphans(store, &lock)?;
+    delete_orphaned_packs(store, &lock)?;
     match store.scrub(&lock) {
         Ok(true) => {}
         Ok(false) => return Ok(()),
-        Err(error) if error.lack() == Some(Lack::Room) => return Ok(()),
+        Err(error) if error.failure_cause() == Some(FailureCause::DiskFull) => return Ok(()),
         Err(error) => return Err(error),
     }
     if store.reads().unfinished_evictions()? > 0 {
@@ -243,10 +246,10 @@ pub fn finish(
 }
 
 /// Deletes packs that contain no frame.
-pub(crate) fn drop_orphans(store: &Store, _lock: &WriteLock) -> Result<(), StoreError> {
+pub(crate) fn delete_orphaned_packs(store: &Store, _lock: &WriteLock) -> Result<(), StoreError> {
     let used = store.reads().packs_in_use()?;
     let used: HashSet<&str> = used.iter().map(|(pack, _)| pack.as_str()).collect();
-    let orphans: Vec<String> = packs::list(&store.packs())
+    let orphans: Vec<String> = packs::list_packs(&store.packs())
         .into_iter()
         .filter(|pack| !used.contains(pack.as_str()))
         .collect();

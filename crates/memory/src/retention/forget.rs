@@ -6,13 +6,13 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::apply::{delete_packs, evict_rows};
-use super::{Command, Done, finish};
+use super::{EvictionCommand, EvictionSummary, finish_evictions};
 use crate::digest;
-use crate::store::{Patience, Reads, Store, StoreError, Tx};
+use crate::store::{LockWait, Reads, Store, StoreError, Tx};
 
 /// How much of a session to forget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reach {
+pub enum ForgetScope {
     /// Its raw text. The digest and the numbers stay.
     Raw,
     /// Everything that is known about it.
@@ -21,7 +21,7 @@ pub enum Reach {
 
 /// What is stored of a session that is to be forgotten.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize)]
-pub struct Remains {
+pub struct SessionRemains {
     pub session_uid: String,
     /// Bytes of raw text.
     pub bytes: u64,
@@ -32,7 +32,7 @@ pub struct Remains {
 
 /// What was forgotten.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Forgotten {
+pub struct ForgetSummary {
     pub sessions: u64,
     pub bytes: u64,
     /// `true` once all of it is off the disk. If `false`, the next writer removes it.
@@ -40,7 +40,7 @@ pub struct Forgotten {
 }
 
 /// Returns what is stored of the given sessions and of their subagents.
-pub fn remains(reads: &Reads<'_>, uids: &[String]) -> Result<Vec<Remains>, StoreError> {
+pub fn list_remains(reads: &Reads<'_>, uids: &[String]) -> Result<Vec<SessionRemains>, StoreError> {
     let mut all: Vec<String> = uids.to_vec();
     for session in reads.sessions()? {
         let parent = session.session_uid.split_once('/').map(|(parent, _)| parent);
@@ -51,7 +51,7 @@ pub fn remains(reads: &Reads<'_>, uids: &[String]) -> Result<Vec<Remains>, Store
     all.sort();
     all.dedup();
     let of = |session_uid: String| {
-        Ok(Remains {
+        Ok(SessionRemains {
             bytes: reads.raw_bytes_of(&session_uid)?,
             has_digest: reads.digest_of(&session_uid)?.is_some(),
             prompts: reads.prompt_count(&session_uid)?,
@@ -62,15 +62,15 @@ pub fn remains(reads: &Reads<'_>, uids: &[String]) -> Result<Vec<Remains>, Store
 }
 
 /// Forgets sessions and adds tombstones, so that they stay forgotten.
-pub fn forget(
+pub fn forget_sessions(
     store: &mut Store,
-    patience: Patience<'_>,
-    remains: &[Remains],
-    reach: Reach,
+    patience: LockWait<'_>,
+    remains: &[SessionRemains],
+    reach: ForgetScope,
     digests: &digest::DigestSettings<'_>,
     command: &str,
-) -> Result<Forgotten, StoreError> {
-    let forgotten = Forgotten {
+) -> Result<ForgetSummary, StoreError> {
+    let forgotten = ForgetSummary {
         sessions: remains.len() as u64,
         bytes: remains.iter().map(|one| one.bytes).sum(),
         is_finished: false,
@@ -84,7 +84,7 @@ pub fn forget(
     let lock = store.lock(patience)?;
     // Nothing is dropped before its digest exists, unless the digest is dropped, too, or none can be made.
     let mut made = Vec::new();
-    for one in remains.iter().filter(|one| reach == Reach::Raw && one.bytes > 0) {
+    for one in remains.iter().filter(|one| reach == ForgetScope::Raw && one.bytes > 0) {
         made.extend(digest::compute_digest(store, &one.session_uid, digests).ok().flatten());
     }
     store.write(&lock, digests.now, command, |tx| {
@@ -93,10 +93,10 @@ pub fn forget(
         }
         for one in remains {
             let uid = one.session_uid.as_str();
-            tx.bury(uid, digests.now)?;
+            tx.add_tombstone(uid, digests.now)?;
             packs.extend(evict_rows(tx, uid)?);
             tx.mark_forgotten(uid, digests.now)?;
-            if reach == Reach::WithDigest {
+            if reach == ForgetScope::WithDigest {
                 drop_session_rows(tx, uid)?;
             }
         }
@@ -104,22 +104,22 @@ pub fn forget(
     })?;
     delete_packs(store, &packs);
     drop(lock);
-    let command = Command {
+    let command = EvictionCommand {
         name: command,
         sentence: &|_| sentence.clone(),
     };
-    let mut done = Done::default();
-    finish(store, patience, digests.now, &command, &mut done)?;
-    Ok(Forgotten {
+    let mut done = EvictionSummary::default();
+    finish_evictions(store, patience, digests.now, &command, &mut done)?;
+    Ok(ForgetSummary {
         is_finished: done.is_finished,
         ..forgotten
     })
 }
 
 /// Forgets sessions on a server completely, because they were forgotten in the store that pushed them.
-pub(crate) fn forget_there(
+pub(crate) fn forget_on_server(
     store: &mut Store,
-    patience: Patience<'_>,
+    patience: LockWait<'_>,
     uids: &[String],
     now: Timestamp,
 ) -> Result<(), StoreError> {
@@ -127,7 +127,7 @@ pub(crate) fn forget_there(
     let mut packs = Vec::new();
     store.write_apart(&lock, now, "hub", |tx| {
         for uid in uids {
-            tx.bury(uid, now)?;
+            tx.add_tombstone(uid, now)?;
             packs.extend(evict_rows(tx, uid)?);
             drop_session_rows(tx, uid)?;
         }
@@ -149,11 +149,11 @@ fn drop_session_rows(tx: &Tx<'_>, uid: &str) -> Result<(), StoreError> {
     Ok(())
 }
 
-fn describe_forgetting(remains: &[Remains], reach: Reach) -> String {
+fn describe_forgetting(remains: &[SessionRemains], reach: ForgetScope) -> String {
     let uids: Vec<&str> = remains.iter().map(|one| one.session_uid.as_str()).collect();
     let what = match reach {
-        Reach::Raw => "forgot the raw text of",
-        Reach::WithDigest => "forgot all of",
+        ForgetScope::Raw => "forgot the raw text of",
+        ForgetScope::WithDigest => "forgot all of",
     };
     format!("{what} {}", uids.join(", "))
 }

@@ -3,13 +3,13 @@
 
 use jiff::Timestamp;
 
-pub use crate::store::Candidate;
+pub use crate::store::EvictionCandidate;
 
 const DAY_MICROS: i64 = 24 * 60 * 60 * 1_000_000;
 
 /// How much raw text may stay, and for how long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Policy {
+pub struct RetentionPolicy {
     /// Above this size, sessions with a digest are evicted, oldest first.
     pub raw_soft_cap_bytes: u64,
     /// Raw text never exceeds this size.
@@ -25,7 +25,7 @@ pub struct Policy {
 
 /// Why a session is evicted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reason {
+pub enum EvictionReason {
     /// It is older than the maximum age. `days` is its age.
     Age { days: u32 },
     /// Raw text exceeds the soft cap, and this session is the oldest with a digest.
@@ -36,7 +36,7 @@ pub enum Reason {
     Overflow,
 }
 
-impl Reason {
+impl EvictionReason {
     /// Returns the name used in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -56,14 +56,14 @@ impl Reason {
     }
 }
 
-/// Counts evictions by their reasons: the most frequent first, by the words of [`Reason::as_str`].
-pub fn count_reasons(drops: &[Drop]) -> Vec<(&'static str, u64)> {
-    count_by(drops, Reason::as_str)
+/// Counts evictions by their reasons: the most frequent first, by the words of [`EvictionReason::as_str`].
+pub fn count_reasons(drops: &[PlannedEviction]) -> Vec<(&'static str, u64)> {
+    count_by(drops, EvictionReason::as_str)
 }
 
 /// Returns why sessions are evicted, such as `by age`, or `2 by age, 1 by budget` if the reasons differ.
-pub fn reasons_in_words(drops: &[Drop]) -> String {
-    match count_by(drops, Reason::label).as_slice() {
+pub fn reasons_in_words(drops: &[PlannedEviction]) -> String {
+    match count_by(drops, EvictionReason::label).as_slice() {
         [(only, _)] => format!("by {only}"),
         counts => {
             let counts: Vec<String> = counts
@@ -75,7 +75,7 @@ pub fn reasons_in_words(drops: &[Drop]) -> String {
     }
 }
 
-fn count_by(drops: &[Drop], word: fn(Reason) -> &'static str) -> Vec<(&'static str, u64)> {
+fn count_by(drops: &[PlannedEviction], word: fn(EvictionReason) -> &'static str) -> Vec<(&'static str, u64)> {
     let mut counts: Vec<(&'static str, u64)> = Vec::new();
     for drop in drops {
         let word = word(drop.reason);
@@ -90,11 +90,11 @@ fn count_by(drops: &[Drop], word: fn(Reason) -> &'static str) -> Vec<(&'static s
 
 /// A session to evict.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Drop {
+pub struct PlannedEviction {
     pub session_uid: String,
     pub flavor: String,
     pub bytes: u64,
-    pub reason: Reason,
+    pub reason: EvictionReason,
     /// `true` if its digest must be made first.
     pub needs_digest: bool,
     /// When the session was last read, as of the plan. If it has grown since, it stays.
@@ -103,8 +103,8 @@ pub struct Drop {
 
 /// What is evicted, and what stays.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Plan {
-    pub drops: Vec<Drop>,
+pub struct EvictionPlan {
+    pub drops: Vec<PlannedEviction>,
     pub bytes_before: u64,
     pub bytes_after: u64,
     pub sessions_staying: u64,
@@ -112,7 +112,7 @@ pub struct Plan {
     pub sessions_kept: u64,
 }
 
-impl Plan {
+impl EvictionPlan {
     /// Returns the number of bytes that the plan frees.
     pub fn bytes_freed(&self) -> u64 {
         self.bytes_before - self.bytes_after
@@ -121,9 +121,9 @@ impl Plan {
 
 /// Which session will be evicted next if nothing is read until then, and when.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Next {
+pub struct NextEviction {
     pub session_uid: String,
-    pub reason: Reason,
+    pub reason: EvictionReason,
     pub bytes: u64,
     /// When it is due. A sweep after that evicts it.
     pub at_micros: i64,
@@ -131,24 +131,40 @@ pub struct Next {
 
 /// Plans what to evict. `unowned_bytes` belong to no candidate and cannot be evicted: for example, a session that is
 /// being derived again.
-pub fn plan(candidates: &[Candidate], unowned_bytes: u64, policy: &Policy, now: Timestamp) -> Plan {
+pub fn plan_evictions(
+    candidates: &[EvictionCandidate],
+    unowned_bytes: u64,
+    policy: &RetentionPolicy,
+    now: Timestamp,
+) -> EvictionPlan {
     let mut passes = EvictionPasses::new(candidates, unowned_bytes, policy, now);
     passes.evict_too_old();
     let (soft, hard) = (policy.raw_soft_cap_bytes, policy.raw_hard_cap_bytes);
-    passes.evict_while_above(soft, Reason::Budget, |one| one.is_old && one.is_analyzed);
+    passes.evict_while_above(soft, EvictionReason::Budget, |one| one.is_old && one.is_analyzed);
     if passes.usage > hard {
         // Their digests can be made now, so they are treated like the others.
-        passes.evict_while_above(soft, Reason::Budget, |one| one.is_old && one.can_be_analyzed);
-        passes.evict_while_above(hard, Reason::HardCap, |one| one.is_analyzed || one.can_be_analyzed);
-        passes.evict_while_above(hard, Reason::Overflow, |_| true);
+        passes.evict_while_above(soft, EvictionReason::Budget, |one| one.is_old && one.can_be_analyzed);
+        passes.evict_while_above(hard, EvictionReason::HardCap, |one| {
+            one.is_analyzed || one.can_be_analyzed
+        });
+        passes.evict_while_above(hard, EvictionReason::Overflow, |_| true);
     }
     passes.finish()
 }
 
 /// Returns what will be evicted next and when, even if nothing is due today.
-pub fn next(candidates: &[Candidate], unowned_bytes: u64, policy: &Policy, now: Timestamp) -> Option<Next> {
-    if let Some(drop) = plan(candidates, unowned_bytes, policy, now).drops.into_iter().next() {
-        return Some(Next {
+pub fn find_next_eviction(
+    candidates: &[EvictionCandidate],
+    unowned_bytes: u64,
+    policy: &RetentionPolicy,
+    now: Timestamp,
+) -> Option<NextEviction> {
+    if let Some(drop) = plan_evictions(candidates, unowned_bytes, policy, now)
+        .drops
+        .into_iter()
+        .next()
+    {
+        return Some(NextEviction {
             session_uid: drop.session_uid,
             reason: drop.reason,
             bytes: drop.bytes,
@@ -160,9 +176,9 @@ pub fn next(candidates: &[Candidate], unowned_bytes: u64, policy: &Policy, now: 
         .iter()
         .filter(|one| one.analyzed_at.is_some() && !one.is_kept);
     let oldest = oldest.min_by_key(|one| (one.ingested_at, &one.session_uid))?;
-    Some(Next {
+    Some(NextEviction {
         session_uid: oldest.session_uid.clone(),
-        reason: Reason::Age { days },
+        reason: EvictionReason::Age { days },
         bytes: oldest.bytes,
         at_micros: oldest
             .ingested_at
@@ -172,7 +188,7 @@ pub fn next(candidates: &[Candidate], unowned_bytes: u64, policy: &Policy, now: 
 
 /// A candidate with the properties that the passes check.
 struct JudgedCandidate<'c> {
-    candidate: &'c Candidate,
+    candidate: &'c EvictionCandidate,
     is_analyzed: bool,
     can_be_analyzed: bool,
     /// `true` if the session did not grow today.
@@ -182,15 +198,20 @@ struct JudgedCandidate<'c> {
 }
 
 struct EvictionPasses<'c> {
-    policy: &'c Policy,
+    policy: &'c RetentionPolicy,
     /// In order of eviction.
     judged: Vec<JudgedCandidate<'c>>,
     usage: u64,
-    plan: Plan,
+    plan: EvictionPlan,
 }
 
 impl<'c> EvictionPasses<'c> {
-    fn new(candidates: &'c [Candidate], unowned_bytes: u64, policy: &'c Policy, now: Timestamp) -> Self {
+    fn new(
+        candidates: &'c [EvictionCandidate],
+        unowned_bytes: u64,
+        policy: &'c RetentionPolicy,
+        now: Timestamp,
+    ) -> Self {
         let (now, today) = (now.as_microsecond(), policy.today_began.as_microsecond());
         let mut judged: Vec<JudgedCandidate<'_>> = candidates
             .iter()
@@ -214,9 +235,9 @@ impl<'c> EvictionPasses<'c> {
             policy,
             judged,
             usage,
-            plan: Plan {
+            plan: EvictionPlan {
                 bytes_before: usage,
-                ..Plan::default()
+                ..EvictionPlan::default()
             },
         }
     }
@@ -231,13 +252,13 @@ impl<'c> EvictionPasses<'c> {
             let one = &self.judged[at];
             if one.is_analyzed && one.is_old && one.age_micros > limit {
                 let days = u32::try_from(one.age_micros / DAY_MICROS).unwrap_or(u32::MAX);
-                self.evict(at, Reason::Age { days });
+                self.evict(at, EvictionReason::Age { days });
             }
         }
     }
 
     /// Evicts the oldest eligible sessions until usage is at or below `cap`.
-    fn evict_while_above(&mut self, cap: u64, reason: Reason, may_go: impl Fn(&JudgedCandidate<'_>) -> bool) {
+    fn evict_while_above(&mut self, cap: u64, reason: EvictionReason, may_go: impl Fn(&JudgedCandidate<'_>) -> bool) {
         for at in 0..self.judged.len() {
             if self.usage <= cap {
                 return;
@@ -248,14 +269,14 @@ impl<'c> EvictionPasses<'c> {
         }
     }
 
-    fn evict(&mut self, at: usize, reason: Reason) {
+    fn evict(&mut self, at: usize, reason: EvictionReason) {
         let one = &mut self.judged[at];
         if one.is_dropped || one.candidate.is_kept || one.candidate.is_busy {
             return;
         }
         one.is_dropped = true;
         self.usage -= one.candidate.bytes;
-        self.plan.drops.push(Drop {
+        self.plan.drops.push(PlannedEviction {
             session_uid: one.candidate.session_uid.clone(),
             flavor: one.candidate.flavor.clone(),
             bytes: one.candidate.bytes,
@@ -265,9 +286,9 @@ impl<'c> EvictionPasses<'c> {
         });
     }
 
-    fn finish(self) -> Plan {
+    fn finish(self) -> EvictionPlan {
         let staying = || self.judged.iter().filter(|one| !one.is_dropped);
-        Plan {
+        EvictionPlan {
             bytes_after: self.usage,
             sessions_staying: staying().count() as u64,
             sessions_kept: staying().filter(|one| one.candidate.is_kept).count() as u64,
@@ -282,8 +303,8 @@ mod tests {
 
     const TODAY: i64 = 1_000;
 
-    fn policy(soft: u64, hard: u64, days: Option<u32>) -> Policy {
-        Policy {
+    fn policy(soft: u64, hard: u64, days: Option<u32>) -> RetentionPolicy {
+        RetentionPolicy {
             raw_soft_cap_bytes: soft,
             raw_hard_cap_bytes: hard,
             raw_max_age_days: days,
@@ -297,11 +318,11 @@ mod tests {
     }
 
     /// Parses `name ingested-analyzed-ended bytes flags`: days, `-` for none; flags `k`ept, `b`usy, `o`paque.
-    fn candidate(text: &str) -> Candidate {
+    fn candidate(text: &str) -> EvictionCandidate {
         let words: Vec<&str> = text.split(' ').collect();
         let day = |word: &str| (word != "-").then(|| word.parse::<i64>().unwrap() * DAY_MICROS);
         let flags = words.get(5).copied().unwrap_or_default();
-        Candidate {
+        EvictionCandidate {
             session_uid: words[0].to_owned(),
             flavor: "claude".to_owned(),
             ingested_at: day(words[1]).unwrap(),
@@ -314,9 +335,9 @@ mod tests {
         }
     }
 
-    fn check(policy: &Policy, sessions: &[&str]) -> String {
-        let candidates: Vec<Candidate> = sessions.iter().map(|text| candidate(text)).collect();
-        let plan = plan(&candidates, 0, policy, at_day(TODAY));
+    fn check(policy: &RetentionPolicy, sessions: &[&str]) -> String {
+        let candidates: Vec<EvictionCandidate> = sessions.iter().map(|text| candidate(text)).collect();
+        let plan = plan_evictions(&candidates, 0, policy, at_day(TODAY));
         let drops = plan.drops.iter().map(|drop| {
             let first = if drop.needs_digest { " (digest first)" } else { "" };
             format!("{} {:?}{first}", drop.session_uid, drop.reason)
@@ -392,8 +413,8 @@ mod tests {
             "d 960 970 960 1 k",
         ]
         .map(candidate);
-        let next_eviction = |policy: &Policy| {
-            let next = next(&candidates, 0, policy, at_day(TODAY))?;
+        let next_eviction = |policy: &RetentionPolicy| {
+            let next = find_next_eviction(&candidates, 0, policy, at_day(TODAY))?;
             Some((next.session_uid, next.at_micros / DAY_MICROS))
         };
         assert_eq!(

@@ -4,13 +4,13 @@ use std::ops::Range;
 
 use transcript::Field;
 
-use super::matching::{About, Matcher};
+use super::matching::{Matcher, TextContext};
 use super::score::{Closeness, score};
-use super::snippet::{Snippet, cut};
+use super::snippet::{Snippet, cut_snippet};
 
 /// A match in a group of texts.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Judged {
+pub struct TextsHit {
     /// Index of the text that best shows the match.
     pub at: usize,
     pub snippet: Snippet,
@@ -19,7 +19,12 @@ pub struct Judged {
 
 /// Returns a match if the texts together contain all wanted terms and no unwanted one. They are scored like texts of
 /// `field`.
-pub fn judge(matcher: &mut Matcher<'_>, texts: &[(About<'_>, &str)], field: Field, age_ms: i64) -> Option<Judged> {
+pub fn match_texts(
+    matcher: &mut Matcher<'_>,
+    texts: &[(TextContext<'_>, &str)],
+    field: Field,
+    age_ms: i64,
+) -> Option<TextsHit> {
     let (wanted, unwanted) = (matcher.query().wanted(), matcher.query().unwanted());
     let mut terms = 0;
     let mut best: Option<(Closeness, usize, Snippet)> = None;
@@ -32,12 +37,12 @@ pub fn judge(matcher: &mut Matcher<'_>, texts: &[(About<'_>, &str)], field: Fiel
         if best.as_ref().is_none_or(|(before, ..)| closeness > *before) {
             let marked = found.places.iter().filter(|(_, term)| wanted & 1 << term != 0);
             let places: Vec<Range<usize>> = marked.map(|(place, _)| place.clone()).collect();
-            best = Some((closeness, at, cut(&found.text, focus, &places)));
+            best = Some((closeness, at, cut_snippet(&found.text, focus, &places)));
         }
     }
     let (closeness, at, snippet) = best?;
     let is_hit = wanted != 0 && terms & wanted == wanted && terms & unwanted == 0;
-    is_hit.then(|| Judged {
+    is_hit.then(|| TextsHit {
         at,
         snippet,
         score: score([field].into_iter(), closeness, age_ms),

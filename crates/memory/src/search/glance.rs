@@ -17,7 +17,7 @@ use regex_automata::nfa::thompson;
 use regex_syntax::hir::Hir;
 use transcript::Agent;
 
-use super::Form;
+use super::PartFormat;
 use super::fold::is_composed;
 use super::query::Query;
 use super::stride::ByteSkipper;
@@ -28,7 +28,7 @@ const CACHE_BYTES: usize = 8 << 20;
 
 /// Tests frames against one query. Clone it for another thread.
 #[derive(Clone)]
-pub struct Glance {
+pub struct LinePrefilter {
     test: LineTest,
     escapes: Finder<'static>,
 }
@@ -50,7 +50,7 @@ struct RelaxedRegex {
     skipper: Option<ByteSkipper>,
 }
 
-impl Glance {
+impl LinePrefilter {
     pub fn new(query: &Query) -> Self {
         Self {
             test: LineTest::of(query),
@@ -60,7 +60,7 @@ impl Glance {
 
     /// Calls `take` with each line that may match and its index in the frame, starting at 0, until `take` returns
     /// `false`.
-    pub fn each_line<'f>(&mut self, form: Form, frame: &'f [u8], take: &mut dyn FnMut(u64, &'f [u8]) -> bool) {
+    pub fn each_line<'f>(&mut self, form: PartFormat, frame: &'f [u8], take: &mut dyn FnMut(u64, &'f [u8]) -> bool) {
         let mut match_at = NextPosition::default();
         let mut escape_at = NextPosition::default();
         let mut start = 0;
@@ -85,7 +85,7 @@ impl Glance {
     }
 
     /// Returns `true` if a line may contain a match.
-    pub fn may_hold(&mut self, form: Form, line: &[u8]) -> bool {
+    pub fn may_hold(&mut self, form: PartFormat, line: &[u8]) -> bool {
         let mut may_hold = false;
         self.each_line(form, line, &mut |_, _| {
             may_hold = true;
@@ -119,12 +119,12 @@ impl LineTest {
         }
     }
 
-    fn is_spelled_differently(&self, form: Form, line: &[u8]) -> bool {
+    fn is_spelled_differently(&self, form: PartFormat, line: &[u8]) -> bool {
         let is_not_composed = || match self {
             Self::Letters(_) | Self::Anything => false,
             Self::Relaxed(_) => !line.is_ascii() && !std::str::from_utf8(line).is_ok_and(is_composed),
         };
-        (form == Form::Lines(Agent::Grok) && has_numbers(line)) || is_not_composed()
+        (form == PartFormat::Records(Agent::Grok) && has_numbers(line)) || is_not_composed()
     }
 }
 
@@ -212,9 +212,9 @@ fn has_numbers(line: &[u8]) -> bool {
 mod tests {
     use super::*;
 
-    fn matching_lines(query: &Query, form: Form, frame: &[u8]) -> Vec<u64> {
+    fn matching_lines(query: &Query, form: PartFormat, frame: &[u8]) -> Vec<u64> {
         let mut matching_lines = Vec::new();
-        Glance::new(query).each_line(form, frame, &mut |number, _| {
+        LinePrefilter::new(query).each_line(form, frame, &mut |number, _| {
             matching_lines.push(number);
             true
         });
@@ -223,7 +223,7 @@ mod tests {
 
     #[test]
     fn only_lines_that_may_match_are_returned() {
-        let claude = Form::Lines(Agent::Claude);
+        let claude = PartFormat::Records(Agent::Claude);
         let frame = "{\"a\":\"call 555-1234\"}\n{\"a\":\"none\"}\n\n{\"a\":\"\\u0035\"}\n{\"a\":\"e\u{301}\"}\n{\"a\":\"é 999-0000\"}";
         let digits = Query::regex(r"\d{3}-\d{4}").unwrap();
         assert_eq!(matching_lines(&digits, claude, frame.as_bytes()), [0, 3, 4, 5]);
@@ -237,14 +237,17 @@ mod tests {
     fn lists_of_numbers_in_grok_logs_may_match() {
         let line = br#"{"output":[ 110,101]}"#;
         let word = Query::words("needle").unwrap();
-        assert_eq!(matching_lines(&word, Form::Lines(Agent::Grok), line), [0]);
-        assert!(matching_lines(&word, Form::Lines(Agent::Codex), line).is_empty());
-        assert!(matching_lines(&word, Form::Lines(Agent::Grok), br#"{"output":["a"]}"#).is_empty());
+        assert_eq!(matching_lines(&word, PartFormat::Records(Agent::Grok), line), [0]);
+        assert!(matching_lines(&word, PartFormat::Records(Agent::Codex), line).is_empty());
+        assert!(matching_lines(&word, PartFormat::Records(Agent::Grok), br#"{"output":["a"]}"#).is_empty());
     }
 
     #[test]
     fn an_escape_at_the_end_of_the_frame_is_noticed() {
         let word = Query::words("needle").unwrap();
-        assert_eq!(matching_lines(&word, Form::Lines(Agent::Claude), b"x\n\\u"), [1]);
+        assert_eq!(
+            matching_lines(&word, PartFormat::Records(Agent::Claude), b"x\n\\u"),
+            [1]
+        );
     }
 }

@@ -7,7 +7,7 @@ use memchr::memmem::Finder;
 use transcript::{Field, Kinds, Role};
 
 use super::fold::{Folded, compose};
-use super::query::{Ends, Pattern, Query, Term};
+use super::query::{Query, Term, TermBounds, TermPattern};
 use super::words;
 
 /// Maximum number of places remembered per term and text: enough to highlight and to measure closeness.
@@ -15,7 +15,7 @@ const PLACES_MAX: usize = 32;
 
 /// The context of a text: everything that is known about it except its words.
 #[derive(Debug, Clone, Copy)]
-pub struct About<'t> {
+pub struct TextContext<'t> {
     pub field: Field,
     pub role: Role,
     pub tool: Option<&'t str>,
@@ -25,7 +25,7 @@ pub struct About<'t> {
 
 /// The matches in one text.
 #[derive(Debug, Default)]
-pub struct Found<'t> {
+pub struct TextMatches<'t> {
     /// The composed text, to which the places refer.
     pub text: Cow<'t, str>,
     /// One bit for each term that was found.
@@ -45,8 +45,8 @@ pub struct Matcher<'q> {
 impl<'q> Matcher<'q> {
     pub fn new(query: &'q Query) -> Self {
         let finder = |term: &'q Term| match &term.pattern {
-            Pattern::Literal { pieces, .. } => pieces.first().map(|piece| Finder::new(piece.as_bytes())),
-            Pattern::Regex(_) => None,
+            TermPattern::Literal { pieces, .. } => pieces.first().map(|piece| Finder::new(piece.as_bytes())),
+            TermPattern::Regex(_) => None,
         };
         Self {
             query,
@@ -62,7 +62,7 @@ impl<'q> Matcher<'q> {
 
     /// Returns the matches in a text, or `None` if the text is not searched or contains no term. A query that has
     /// only fields matches every text that they allow.
-    pub fn find<'t>(&mut self, about: &About<'_>, text: &'t str) -> Option<Found<'t>> {
+    pub fn find<'t>(&mut self, about: &TextContext<'_>, text: &'t str) -> Option<TextMatches<'t>> {
         let is_allowed = self.allows(about);
         let is_searched = |term: &Term| term.field.map_or(is_allowed, |field| field == about.field);
         if !is_allowed && !self.query.terms.iter().any(is_searched) {
@@ -72,7 +72,7 @@ impl<'q> Matcher<'q> {
         if self.finders.iter().any(Option::is_some) {
             self.folded.fold(&text);
         }
-        let mut found = Found::default();
+        let mut found = TextMatches::default();
         for (at, term) in self.query.terms.iter().enumerate() {
             if is_searched(term) {
                 let before = found.places.len();
@@ -95,7 +95,7 @@ impl<'q> Matcher<'q> {
     }
 
     /// Returns `true` if the fields of the query allow a text.
-    fn allows(&self, about: &About<'_>) -> bool {
+    fn allows(&self, about: &TextContext<'_>) -> bool {
         let only = &self.query.only;
         only.fields.takes(|field| *field == about.field)
             && only.roles.takes(|role| *role == about.role)
@@ -110,12 +110,12 @@ impl<'q> Matcher<'q> {
     /// Calls `take` with the places of a term in a composed text until `take` returns `false`.
     fn each_place(&self, at: usize, text: &str, take: &mut dyn FnMut(Range<usize>) -> bool) {
         match (&self.query.terms[at].pattern, &self.finders[at]) {
-            (Pattern::Literal { pieces, ends }, Some(finder)) => {
+            (TermPattern::Literal { pieces, ends }, Some(finder)) => {
                 let mut from = 0;
                 while let Some(start) = finder.find(&self.folded.as_str().as_bytes()[from..]) {
                     let start = from + start;
                     let found = self.match_rest(start, pieces).map(|end| {
-                        let place = self.folded.place_there(start)..self.folded.place_there(end);
+                        let place = self.folded.to_composed_offset(start)..self.folded.to_composed_offset(end);
                         (place, end)
                     });
                     match found.filter(|(place, _)| has_allowed_ends(text, place, *ends)) {
@@ -129,11 +129,11 @@ impl<'q> Matcher<'q> {
                     }
                 }
             }
-            (Pattern::Regex(regex), _) => {
+            (TermPattern::Regex(regex), _) => {
                 let mut found = regex.find_iter(text).filter(|found| !found.is_empty());
                 while found.next().is_some_and(|found| take(found.range())) {}
             }
-            (Pattern::Literal { .. }, None) => {}
+            (TermPattern::Literal { .. }, None) => {}
         }
     }
 
@@ -153,11 +153,11 @@ impl<'q> Matcher<'q> {
     }
 }
 
-fn has_allowed_ends(text: &str, place: &Range<usize>, ends: Ends) -> bool {
+fn has_allowed_ends(text: &str, place: &Range<usize>, ends: TermBounds) -> bool {
     match ends {
-        Ends::Words => words::is_sequence(text, place),
-        Ends::Open => words::is_opening(text, place),
-        Ends::Free => true,
+        TermBounds::Words => words::is_sequence(text, place),
+        TermBounds::Open => words::is_prefix(text, place),
+        TermBounds::Free => true,
     }
 }
 
@@ -174,7 +174,7 @@ fn is_named(tool: &str, name: &str) -> bool {
 mod tests {
     use super::*;
 
-    const ANSWER: About<'_> = About {
+    const ANSWER: TextContext<'_> = TextContext {
         field: Field::Answer,
         role: Role::Assistant,
         tool: None,
@@ -232,7 +232,7 @@ mod tests {
 
     #[test]
     fn fields_select_the_texts_that_are_searched() {
-        let about = About {
+        let about = TextContext {
             field: Field::ToolOutput,
             role: Role::Tool,
             tool: Some("Bash"),

@@ -9,7 +9,7 @@ use regex_syntax::hir::{Class, Hir, HirKind};
 
 use super::filter::Need;
 use super::fold::{Folded, fold_char};
-use super::query::{Ends, QueryError, literal_need};
+use super::query::{QueryError, TermBounds, literal_need};
 use super::raw;
 
 /// Maximum size of a compiled expression, and of its cache while it runs.
@@ -85,7 +85,7 @@ fn need_of_sequence(parts: &[Hir], runs: &mut Vec<String>) -> Need {
     let mut run = String::new();
     let mut end = |run: &mut String, needs: &mut Vec<Need>| {
         let run = std::mem::take(run);
-        needs.push(literal_need(std::slice::from_ref(&run), Ends::Free));
+        needs.push(literal_need(std::slice::from_ref(&run), TermBounds::Free));
         runs.push(run);
     };
     let mut rest = Vec::new();
@@ -136,10 +136,10 @@ fn literal_text(part: &Hir) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::search::filter::{Builder, Filter};
+    use crate::search::filter::{Filter, FilterBuilder};
 
     fn may_match(expression: &str, text: &str) -> bool {
-        let mut builder = Builder::default();
+        let mut builder = FilterBuilder::default();
         builder.add(text);
         let filter = builder.finish();
         Filter::read(&filter)

@@ -10,7 +10,7 @@ use regex_syntax::hir::Hir;
 use thiserror::Error;
 use transcript::{Field, Kind, Role};
 
-use super::filter::{Key, Need};
+use super::filter::{FilterKey, Need};
 use super::fold::{Folded, compose};
 use super::{pattern, words};
 
@@ -27,7 +27,7 @@ pub struct Query {
     pub terms: Vec<Term>,
     pub only: Restrictions,
     /// What was interpreted differently from how it was typed.
-    pub notes: Vec<Note>,
+    pub notes: Vec<QueryNote>,
 }
 
 /// One text to find or to exclude.
@@ -38,7 +38,7 @@ pub struct Term {
     pub is_negated: bool,
     /// The only field that is searched, or `None` if the restrictions of the query apply.
     pub field: Option<Field>,
-    pub pattern: Pattern,
+    pub pattern: TermPattern,
     /// What a frame must contain for this term to match.
     pub need: Need,
     /// ASCII letters and digits that every match contains, ignoring case.
@@ -49,16 +49,16 @@ pub struct Term {
 
 /// How a term is found in a text.
 #[derive(Debug, Clone)]
-pub enum Pattern {
+pub enum TermPattern {
     /// Folded pieces, separated by white space.
-    Literal { pieces: Vec<String>, ends: Ends },
+    Literal { pieces: Vec<String>, ends: TermBounds },
     /// An expression on the composed text.
     Regex(Regex),
 }
 
 /// Where a literal may start and end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ends {
+pub enum TermBounds {
     /// At word boundaries.
     Words,
     /// It starts at a word boundary and ends anywhere.
@@ -106,12 +106,12 @@ impl<T> Choice<T> {
 
 impl Restrictions {
     /// Returns `true` if the events of a session are needed to decide whether a text is searched.
-    pub fn ask_for_events(&self) -> bool {
+    pub fn need_events(&self) -> bool {
         !self.tools.is_open() || !self.kinds.is_open()
     }
 
     fn is_open(&self) -> bool {
-        !self.ask_for_events() && self.roles.is_open() && self.fields.is_open()
+        !self.need_events() && self.roles.is_open() && self.fields.is_open()
     }
 }
 
@@ -142,7 +142,7 @@ pub enum PartSyntax {
 
 /// Something about the query that the user should know.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum Note {
+pub enum QueryNote {
     #[error("`{typed}:` is not a field, so `{typed}:{value}` is searched as text; {suggestion}")]
     UnknownField {
         typed: String,
@@ -238,7 +238,7 @@ impl Query {
         if text.is_empty() {
             return Err(QueryError::Empty);
         }
-        let term = Term::literal(text, vec![fold_text(text)], Ends::Free);
+        let term = Term::literal(text, vec![fold_text(text)], TermBounds::Free);
         Ok(Self::single(term))
     }
 
@@ -254,7 +254,7 @@ impl Query {
             typed: expression.to_owned(),
             is_negated: false,
             field: None,
-            pattern: Pattern::Regex(read.regex),
+            pattern: TermPattern::Regex(read.regex),
             need: read.need,
             plain: read.plain,
             raw: read.raw,
@@ -269,20 +269,20 @@ impl Query {
     }
 
     fn note_cost(&mut self) {
-        if !self.narrows() {
-            self.notes.push(Note::ReadsEverything);
+        if !self.can_use_filters() {
+            self.notes.push(QueryNote::ReadsEverything);
         }
     }
 
     /// Returns `true` if filters can exclude frames.
-    pub fn narrows(&self) -> bool {
+    pub fn can_use_filters(&self) -> bool {
         let narrows = |term: &Term| !term.is_negated && term.need != Need::Anything;
         self.terms.iter().any(narrows)
     }
 
     /// Returns `true` if the query needs trigrams, and not only words.
-    pub fn asks_trigrams(&self) -> bool {
-        self.terms.iter().any(|term| term.need.asks_trigrams())
+    pub fn needs_trigrams(&self) -> bool {
+        self.terms.iter().any(|term| term.need.needs_trigrams())
     }
 
     /// Returns one bit for each term that must be found.
@@ -302,7 +302,7 @@ impl Query {
 }
 
 impl Term {
-    fn literal(typed: &str, pieces: Vec<String>, ends: Ends) -> Self {
+    fn literal(typed: &str, pieces: Vec<String>, ends: TermBounds) -> Self {
         Self {
             typed: typed.to_owned(),
             is_negated: false,
@@ -310,7 +310,7 @@ impl Term {
             need: literal_need(&pieces, ends),
             plain: longest_plain_run(&pieces),
             raw: None,
-            pattern: Pattern::Literal { pieces, ends },
+            pattern: TermPattern::Literal { pieces, ends },
         }
     }
 }
@@ -329,20 +329,20 @@ fn check_length(bytes: usize) -> Result<(), QueryError> {
 
 /// Returns what a frame must contain for a literal to match: the words of its pieces, unless they may be parts of
 /// longer words, and the trigrams of its pieces.
-pub(super) fn literal_need(pieces: &[String], ends: Ends) -> Need {
+pub(super) fn literal_need(pieces: &[String], ends: TermBounds) -> Need {
     let mut needs = Vec::new();
     for (at, piece) in pieces.iter().enumerate() {
-        let is_open = ends == Ends::Open && at + 1 == pieces.len();
-        words::each(piece, &mut |kind, place| {
+        let is_open = ends == TermBounds::Open && at + 1 == pieces.len();
+        words::each_word(piece, &mut |kind, place| {
             let is_whole = match ends {
-                Ends::Words | Ends::Open => !(is_open && place.end == piece.len()),
-                Ends::Free => words::is_bounded(piece, &place),
+                TermBounds::Words | TermBounds::Open => !(is_open && place.end == piece.len()),
+                TermBounds::Free => words::is_bounded(piece, &place),
             };
-            if kind == words::Kind::Run && is_whole {
-                needs.extend(Key::word(&piece[place]).map(Need::Key));
+            if kind == words::WordKind::Run && is_whole {
+                needs.extend(FilterKey::word(&piece[place]).map(Need::Key));
             }
         });
-        needs.extend(Key::trigrams(piece).map(Need::Key));
+        needs.extend(FilterKey::trigrams(piece).map(Need::Key));
     }
     Need::all(needs)
 }

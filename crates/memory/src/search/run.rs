@@ -9,20 +9,28 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use super::glance::Glance;
+use super::glance::LinePrefilter;
 use super::query::Query;
 use super::scan::{Scanner, TurnMatches, TurnOrGap};
 use super::score::score;
-use crate::packs::Scratch;
+use crate::packs::FrameBuffers;
 
-use super::{Answer, Effort, Enough, Fact, FrameRange, Hit, Part, Reach, Session, Work};
+use super::{
+    EventFacts, FrameRange, HitTarget, SearchAnswer, SearchCost, SearchHit, SearchLimits, SearchPart, SearchSession,
+    SearchSource,
+};
 
 /// Number of sessions in the first wave. Each later wave has twice as many.
 const WAVE_SESSIONS: usize = 16;
 
 /// Runs a query.
-pub fn search(query: &Query, sessions: &[Session], reach: &Reach<'_>, effort: &Effort) -> Answer {
-    let mut answer = Answer::default();
+pub fn search(
+    query: &Query,
+    sessions: &[SearchSession],
+    reach: &SearchSource<'_>,
+    effort: &SearchLimits,
+) -> SearchAnswer {
+    let mut answer = SearchAnswer::default();
     let glance = OnceLock::new();
     let mut start = 0;
     let mut size = WAVE_SESSIONS;
@@ -40,27 +48,27 @@ pub fn search(query: &Query, sessions: &[Session], reach: &Reach<'_>, effort: &E
         wave.run(end, &mut answer);
         (start, size) = (end, size * 2);
     }
-    answer.hits.sort_by_cached_key(rank);
+    answer.hits.sort_by_cached_key(hit_order);
     answer
 }
 
 /// Returns the sort key of a hit: the best first, then the newest.
-pub fn rank(hit: &Hit) -> impl Ord + use<> {
+pub fn hit_order(hit: &SearchHit) -> impl Ord + use<> {
     let (score, turn) = (std::cmp::Reverse(hit.score), std::cmp::Reverse(hit.turn));
     (score, hit.session, turn, hit.part, hit.line)
 }
 
 struct Wave<'w, 'r> {
     query: &'w Query,
-    sessions: &'w [Session],
-    reach: &'w Reach<'r>,
-    effort: &'w Effort,
+    sessions: &'w [SearchSession],
+    reach: &'w SearchSource<'r>,
+    effort: &'w SearchLimits,
     /// Created when the first frame is read.
-    glance: &'w OnceLock<Glance>,
+    glance: &'w OnceLock<LinePrefilter>,
     /// Index of the first session.
     start: usize,
     /// After how many hits the wave may stop.
-    enough: Enough,
+    enough: HitTarget,
 }
 
 /// A frame to read.
@@ -77,14 +85,14 @@ struct FrameJob {
 struct SessionOutcome {
     waiting: usize,
     turns: BTreeMap<TurnOrGap, TurnMatches>,
-    facts: BTreeMap<usize, std::sync::Arc<[Fact]>>,
-    hits: Vec<Hit>,
-    work: Work,
+    facts: BTreeMap<usize, std::sync::Arc<[EventFacts]>>,
+    hits: Vec<SearchHit>,
+    work: SearchCost,
     unreadable: Vec<(u64, String)>,
 }
 
 impl Wave<'_, '_> {
-    fn run(&self, end: usize, answer: &mut Answer) {
+    fn run(&self, end: usize, answer: &mut SearchAnswer) {
         let count = end - self.start;
         let outcomes: Vec<Mutex<SessionOutcome>> = (0..count).map(|_| Mutex::default()).collect();
         let mut jobs: Vec<FrameJob> = Vec::new();
@@ -102,9 +110,9 @@ impl Wave<'_, '_> {
             }
         }
         self.run_in_parallel(jobs.len(), &|| {
-            let glance = self.glance.get_or_init(|| Glance::new(self.query));
+            let glance = self.glance.get_or_init(|| LinePrefilter::new(self.query));
             let mut scanner = Scanner::new(self.query, glance.clone());
-            let mut scratch = Scratch::default();
+            let mut scratch = FrameBuffers::default();
             let (jobs, outcomes, progress) = (&jobs, &outcomes, &progress);
             move |job: usize| {
                 let job = jobs[job];
@@ -172,11 +180,11 @@ impl Wave<'_, '_> {
         &self,
         job: FrameJob,
         scanner: &mut Scanner<'_>,
-        scratch: &mut Scratch,
+        scratch: &mut FrameBuffers,
         outcome: &Mutex<SessionOutcome>,
     ) {
         let session = self.start + job.session;
-        let facts = match self.query.only.ask_for_events() {
+        let facts = match self.query.only.need_events() {
             true => self.load_facts(session, job.part, outcome),
             false => std::sync::Arc::default(),
         };
@@ -198,11 +206,11 @@ impl Wave<'_, '_> {
     }
 
     /// Returns the facts of a part, which are loaded only once.
-    fn load_facts(&self, session: usize, part: usize, outcome: &Mutex<SessionOutcome>) -> std::sync::Arc<[Fact]> {
+    fn load_facts(&self, session: usize, part: usize, outcome: &Mutex<SessionOutcome>) -> std::sync::Arc<[EventFacts]> {
         if let Some(facts) = lock(outcome).facts.get(&part) {
             return facts.clone();
         }
-        let facts: std::sync::Arc<[Fact]> = (self.reach.facts)(session, part).into();
+        let facts: std::sync::Arc<[EventFacts]> = (self.reach.facts)(session, part).into();
         lock(outcome).facts.entry(part).or_insert(facts).clone()
     }
 
@@ -222,7 +230,7 @@ impl Wave<'_, '_> {
                 true => vec![best.field],
                 false => turn.fields.into_values().collect(),
             };
-            outcome.hits.push(Hit {
+            outcome.hits.push(SearchHit {
                 session: self.start + session,
                 turn: match place {
                     TurnOrGap::Turn(turn) => Some(turn),
@@ -292,7 +300,7 @@ impl Progress {
     }
 }
 
-impl Work {
+impl SearchCost {
     pub(crate) fn add(&mut self, other: &Self) {
         self.sessions += other.sessions;
         self.asked += other.asked;
@@ -302,7 +310,7 @@ impl Work {
 }
 
 /// Calls `take` with every turn that overlaps a frame, and every gap outside turns.
-fn each_place(part: &Part, number: usize, frame: &FrameRange, take: &mut dyn FnMut(TurnOrGap)) {
+fn each_place(part: &SearchPart, number: usize, frame: &FrameRange, take: &mut dyn FnMut(TurnOrGap)) {
     let end = frame.first_line + frame.lines;
     let mut line = frame.first_line;
     while line < end {

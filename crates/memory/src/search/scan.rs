@@ -6,12 +6,12 @@ use std::collections::BTreeMap;
 
 use transcript::{Field, LineBody, Role, Text, texts};
 
-use super::glance::Glance;
-use super::matching::{About, Found, Matcher};
+use super::glance::LinePrefilter;
+use super::matching::{Matcher, TextContext, TextMatches};
 use super::query::Query;
 use super::score::Closeness;
-use super::snippet::{Snippet, cut};
-use super::{Fact, Form, Part};
+use super::snippet::{Snippet, cut_snippet};
+use super::{EventFacts, PartFormat, SearchPart};
 use crate::packs;
 
 /// A turn, or a run of lines that belongs to no turn.
@@ -90,12 +90,12 @@ impl BestText {
 pub(super) struct Scanner<'q> {
     query: &'q Query,
     matcher: Matcher<'q>,
-    glance: Glance,
+    glance: LinePrefilter,
 }
 
 impl<'q> Scanner<'q> {
     /// `glance` must have been created for `query`.
-    pub(super) fn new(query: &'q Query, glance: Glance) -> Self {
+    pub(super) fn new(query: &'q Query, glance: LinePrefilter) -> Self {
         Self {
             query,
             matcher: Matcher::new(query),
@@ -106,10 +106,10 @@ impl<'q> Scanner<'q> {
     /// Scans the lines of a frame.
     pub(super) fn scan(
         &mut self,
-        (number, part): (usize, &Part),
+        (number, part): (usize, &SearchPart),
         first_line: u64,
         lines: &[u8],
-        facts: &[Fact],
+        facts: &[EventFacts],
     ) -> BTreeMap<TurnOrGap, TurnMatches> {
         let mut turns: BTreeMap<TurnOrGap, TurnMatches> = BTreeMap::new();
         let mut lines_to_decode: Vec<(u64, &[u8])> = Vec::new();
@@ -130,8 +130,8 @@ impl<'q> Scanner<'q> {
         turns
     }
 
-    fn find_terms<'t>(&mut self, text: &'t Text, fact: Option<&Fact>) -> Option<Found<'t>> {
-        let about = About {
+    fn find_terms<'t>(&mut self, text: &'t Text, fact: Option<&EventFacts>) -> Option<TextMatches<'t>> {
+        let about = TextContext {
             field: text.field,
             role: text.role,
             tool: fact.and_then(|fact| fact.tool.as_deref()).or(text.tool.as_deref()),
@@ -145,8 +145,8 @@ impl<'q> Scanner<'q> {
         &self,
         (part, line): (usize, u64),
         text: &Text,
-        fact: Option<&Fact>,
-        found: &Found<'_>,
+        fact: Option<&EventFacts>,
+        found: &TextMatches<'_>,
         turn: &mut TurnMatches,
     ) {
         let wanted = self.query.wanted();
@@ -171,18 +171,18 @@ impl<'q> Scanner<'q> {
         if best.is_better_than(turn.best.as_ref()) {
             let marked = found.places.iter().filter(|(_, term)| wanted & 1 << term != 0);
             let places: Vec<_> = marked.map(|(place, _)| place.clone()).collect();
-            best.snippet = cut(&found.text, focus, &places);
+            best.snippet = cut_snippet(&found.text, focus, &places);
             best.tool = fact.and_then(|fact| fact.tool.clone()).or_else(|| text.tool.clone());
             turn.best = Some(best);
         }
     }
 }
 
-fn line_texts(form: Form, line: &[u8]) -> Vec<Text> {
-    match (form, packs::body(line)) {
+fn line_texts(form: PartFormat, line: &[u8]) -> Vec<Text> {
+    match (form, packs::parse_body(line)) {
         (_, LineBody::Oversized { .. }) => Vec::new(),
-        (Form::Lines(agent), LineBody::Bytes(line)) => texts(agent, line),
-        (Form::Plain, LineBody::Bytes(line)) => vec![Text {
+        (PartFormat::Records(agent), LineBody::Bytes(line)) => texts(agent, line),
+        (PartFormat::Plain, LineBody::Bytes(line)) => vec![Text {
             block: 0,
             field: Field::ToolOutput,
             role: Role::Tool,
@@ -193,7 +193,7 @@ fn line_texts(form: Form, line: &[u8]) -> Vec<Text> {
 }
 
 /// Returns the facts of an event. `facts` must be sorted by line and block.
-fn find_fact(facts: &[Fact], line: u64, block: u32) -> Option<&Fact> {
+fn find_fact(facts: &[EventFacts], line: u64, block: u32) -> Option<&EventFacts> {
     let at = facts
         .binary_search_by_key(&(line, block), |fact| (fact.line, fact.block))
         .ok()?;

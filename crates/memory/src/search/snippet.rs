@@ -20,7 +20,7 @@ pub struct Snippet {
 }
 
 /// Cuts a snippet around `focus` out of a text, and marks the given places in it.
-pub fn cut(text: &str, focus: usize, places: &[Range<usize>]) -> Snippet {
+pub fn cut_snippet(text: &str, focus: usize, places: &[Range<usize>]) -> Snippet {
     let start = find_start(text, focus);
     let mut snippet = Snippet::default();
     // For each character, its offset in the text and in the snippet.
@@ -138,7 +138,7 @@ mod tests {
             .collect();
         places.sort_by_key(|place| place.start);
         let focus = places.first().map_or(0, |place| place.start);
-        let snippet = cut(text, focus, &places);
+        let snippet = cut_snippet(text, focus, &places);
         let mut marked_text = snippet.text.clone();
         for mark in snippet.marks.iter().rev() {
             marked_text.insert(mark.end, ']');
@@ -189,7 +189,7 @@ mod tests {
             let start = from.min(boundaries.len() - 1);
             let end = (start + length).min(boundaries.len() - 1);
             let place = boundaries[start]..boundaries[end];
-            let snippet = cut(&text, place.start, std::slice::from_ref(&place));
+            let snippet = cut_snippet(&text, place.start, std::slice::from_ref(&place));
             for mark in &snippet.marks {
                 prop_assert!(snippet.text.get(mark.clone()).is_some_and(|marked| !marked.is_empty()));
             }

@@ -22,12 +22,12 @@ pub struct Annotations {
 
 /// Annotations of which a session has at most one each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Annotation {
+pub enum AnnotationKind {
     Name,
     Note,
 }
 
-impl Annotation {
+impl AnnotationKind {
     /// Returns the name used in the table and in the journal.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -63,7 +63,7 @@ impl Tx<'_> {
     }
 
     /// Removes a tag that was added at the given time. Returns `true` if it existed.
-    pub(super) fn unsay_tag(&self, session_uid: &str, tag: &str, at_micros: i64) -> Result<bool, StoreError> {
+    pub(super) fn remove_tag_added_at(&self, session_uid: &str, tag: &str, at_micros: i64) -> Result<bool, StoreError> {
         let dropped = self.engine.execute(
             "DELETE FROM tags WHERE session_uid = $1 AND tag = $2 AND at = $3",
             &[Value::Text(session_uid), Value::Text(tag), Value::Int(at_micros)],
@@ -72,7 +72,12 @@ impl Tx<'_> {
     }
 
     /// Removes a text that was written at the given time. Returns `true` if it existed.
-    pub(super) fn unsay_text(&self, session_uid: &str, kind: &str, at_micros: i64) -> Result<bool, StoreError> {
+    pub(super) fn remove_text_written_at(
+        &self,
+        session_uid: &str,
+        kind: &str,
+        at_micros: i64,
+    ) -> Result<bool, StoreError> {
         let dropped = self.engine.execute(
             "DELETE FROM annotations WHERE session_uid = $1 AND kind = $2 AND at = $3",
             &[Value::Text(session_uid), Value::Text(kind), Value::Int(at_micros)],
@@ -84,7 +89,7 @@ impl Tx<'_> {
     pub fn annotate(
         &self,
         session_uid: &str,
-        kind: Annotation,
+        kind: AnnotationKind,
         text: &str,
         at: Timestamp,
         mask_version: u32,

@@ -55,7 +55,7 @@ pub(super) fn put_calls(engine: &Engine, session_uid: &str, calls: &[Call]) -> R
 
 /// Returns calls as their rows will return them, in the order of [`Reads::calls_of`]. If a key occurs more than once,
 /// the last call wins.
-pub fn kept_calls(calls: &[Call]) -> Vec<Call> {
+pub fn stored_calls(calls: &[Call]) -> Vec<Call> {
     let place = |call: &Call| (call.line, call.key.cast_signed());
     let mut last: HashMap<u64, Call> = HashMap::with_capacity(calls.len());
     for call in calls {

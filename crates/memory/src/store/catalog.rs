@@ -17,7 +17,7 @@ const SINGLE_READS_MAX: usize = 64;
 
 /// What is stored of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Status {
+pub enum SessionStatus {
     /// Its log is stored.
     Kept,
     /// Its log was stored and has been evicted.
@@ -26,7 +26,7 @@ pub enum Status {
     PromptsOnly,
 }
 
-impl Status {
+impl SessionStatus {
     /// Returns the name used in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -39,9 +39,9 @@ impl Status {
 
 /// A session as a list shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Listed {
+pub struct ListedSession {
     pub session_uid: String,
-    pub status: Status,
+    pub status: SessionStatus,
     pub started_micros: Option<i64>,
     pub ended_micros: Option<i64>,
     /// When it was last active: its end, or when it was read if it has no timestamps.
@@ -53,7 +53,7 @@ pub struct Listed {
     pub is_subagent: bool,
     /// `true` if the agent hides it from its own lists.
     pub is_hidden: bool,
-    /// Set only if nothing but prompts is left. Other sessions have it in [`Counted`].
+    /// Set only if nothing but prompts is left. Other sessions have it in [`SessionCounts`].
     pub first_prompt: Option<String>,
     /// The user's annotations.
     pub said: Annotations,
@@ -62,7 +62,7 @@ pub struct Listed {
     pub user: Option<Arc<str>>,
 }
 
-impl Listed {
+impl ListedSession {
     /// Returns the name of its agent.
     pub fn flavor(&self) -> &str {
         self.session_uid.split_once(':').map_or("", |(flavor, _)| flavor)
@@ -76,7 +76,7 @@ impl Listed {
 
 /// What has to be counted in a session.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Counted {
+pub struct SessionCounts {
     pub turns: u64,
     pub events: u64,
     /// Prompts by a human, one per turn. If only the agent's history of prompts is left, the prompts in it.
@@ -90,12 +90,12 @@ pub struct Counted {
 
 impl Reads<'_> {
     /// Returns all sessions, including those of which only prompts are left, newest first.
-    pub fn listed(&self) -> Result<Vec<Listed>, StoreError> {
+    pub fn listed(&self) -> Result<Vec<ListedSession>, StoreError> {
         let mut listed = self.listed_where("1 = 1", &[])?;
         for session in self.prompts_only()? {
-            listed.push(Listed {
+            listed.push(ListedSession {
                 session_uid: session.session_uid,
-                status: Status::PromptsOnly,
+                status: SessionStatus::PromptsOnly,
                 started_micros: session.first_micros,
                 ended_micros: session.last_micros,
                 last_micros: session.last_micros,
@@ -121,7 +121,7 @@ impl Reads<'_> {
     }
 
     /// Returns the session with this uid as a list shows it, if its log is or was stored.
-    pub fn listed_one(&self, session_uid: &str) -> Result<Option<Listed>, StoreError> {
+    pub fn find_listed(&self, session_uid: &str) -> Result<Option<ListedSession>, StoreError> {
         let mut found = self.listed_where("session_uid = $1", &[Value::Text(session_uid)])?;
         let Some(mut session) = found.pop() else {
             return Ok(None);
@@ -147,8 +147,8 @@ impl Reads<'_> {
 
     /// Returns the sessions that match a condition and have or had a log, sorted by uid. Two scans of two tables take
     /// half the time of a lookup for each row.
-    fn listed_where(&self, which: &str, values: &[Value<'_>]) -> Result<Vec<Listed>, StoreError> {
-        let (gone, writer) = (self.let_go_column()?, self.writer_columns()?);
+    fn listed_where(&self, which: &str, values: &[Value<'_>]) -> Result<Vec<ListedSession>, StoreError> {
+        let (gone, writer) = (self.evicted_at_column()?, self.writer_columns()?);
         let sql = format!(
             "SELECT session_uid, ingested_at, {gone}, {writer} FROM sessions
              WHERE stands_for IS NULL AND {which} ORDER BY session_uid"
@@ -170,7 +170,7 @@ impl Reads<'_> {
     }
 
     /// Counts the contents of a session.
-    pub fn counted(&self, session_uid: &str) -> Result<Counted, StoreError> {
+    pub fn counted(&self, session_uid: &str) -> Result<SessionCounts, StoreError> {
         let uid = [Value::Text(session_uid)];
         let number = |sql: &str| -> Result<u64, StoreError> {
             let found = self.engine.query_opt(sql, &uid, |row| row.int_opt(0))?.flatten();
@@ -181,11 +181,11 @@ impl Reads<'_> {
             &uid,
             |row| row.text(0),
         )?;
-        let calls = self.calls_of_one(session_uid)?;
+        let calls = self.session_calls(session_uid)?;
         let borrowed: Vec<&Call> = calls.iter().collect();
         let that_count = calls.iter().zip(counted(&borrowed)).filter(|(_, counts)| *counts);
         let turns = number("SELECT count(*) FROM turns WHERE session_uid = $1")?;
-        Ok(Counted {
+        Ok(SessionCounts {
             tokens: that_count.map(|(call, _)| call.tokens.total()).sum(),
             turns,
             events: number("SELECT sum(events) FROM events WHERE session_uid = $1")?,
@@ -242,7 +242,7 @@ impl Reads<'_> {
 
 /// Sorts sessions, newest first. It sorts indexes and moves each session only once, because a session is large and a
 /// second list would double the memory.
-fn newest_first(mut listed: Vec<Listed>) -> Vec<Listed> {
+fn newest_first(mut listed: Vec<ListedSession>) -> Vec<ListedSession> {
     let mut order: Vec<usize> = (0..listed.len()).collect();
     order.sort_unstable_by(|a, b| {
         let (a, b) = (&listed[*a], &listed[*b]);
@@ -264,11 +264,15 @@ fn newest_first(mut listed: Vec<Listed>) -> Vec<Listed> {
     listed
 }
 
-fn read_listed(row: &Row<'_>, names: &mut Names) -> Result<Listed, StoreError> {
+fn read_listed(row: &Row<'_>, names: &mut Names) -> Result<ListedSession, StoreError> {
     let is_evicted = row.int_opt(2)?.is_some();
-    Ok(Listed {
+    Ok(ListedSession {
         session_uid: row.text(0)?,
-        status: if is_evicted { Status::Evicted } else { Status::Kept },
+        status: if is_evicted {
+            SessionStatus::Evicted
+        } else {
+            SessionStatus::Kept
+        },
         started_micros: None,
         ended_micros: None,
         last_micros: Some(row.int(1)?),
@@ -286,7 +290,7 @@ fn read_listed(row: &Row<'_>, names: &mut Names) -> Result<Listed, StoreError> {
 }
 
 /// Adds what the log says about its session.
-fn fill_view(session: &mut Listed, row: &Row<'_>, names: &mut Names) -> Result<(), StoreError> {
+fn fill_view(session: &mut ListedSession, row: &Row<'_>, names: &mut Names) -> Result<(), StoreError> {
     (session.started_micros, session.ended_micros) = (row.int_opt(1)?, row.int_opt(2)?);
     // A session without timestamps was last active when it was read.
     let last_time = session.ended_micros.or(session.started_micros);

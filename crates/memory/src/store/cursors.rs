@@ -6,7 +6,7 @@ use super::{Reads, StoreError, Tx, paths};
 
 /// The metadata of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Stat {
+pub struct FileStat {
     pub device: u64,
     pub inode: u64,
     pub size: u64,
@@ -21,7 +21,7 @@ pub struct Cursor {
     pub part: String,
     pub path: String,
     pub root: String,
-    pub stat: Stat,
+    pub stat: FileStat,
     /// Number of bytes read. For a compressed file, of its contents.
     pub read_to: u64,
     pub lines: u64,
@@ -38,23 +38,23 @@ const UNREAD: [u8; 32] = [1; 32];
 
 impl Cursor {
     /// Returns `true` if the cursor only remembers that a copy exists, which was not read.
-    pub fn is_of_copy(&self) -> bool {
+    pub fn marks_copy(&self) -> bool {
         self.head_hash == [0; 32]
     }
 
     /// Returns `true` if both cursors say that the same part was read up to the same bytes.
-    pub fn is_as_far_as(&self, other: &Self) -> bool {
+    pub fn has_same_position(&self, other: &Self) -> bool {
         let end = |cursor: &Self| (cursor.read_to, cursor.tail_hash);
         (&self.part, &self.path) == (&other.part, &other.path) && end(self) == end(other)
     }
 
     /// Returns `true` if this cursor replaces another one: of the same file, or of a part that has moved.
-    pub fn takes_place_of(&self, other: &Self) -> bool {
+    pub fn replaces(&self, other: &Self) -> bool {
         self.part == other.part && (self.path == other.path || other.read_to > 0)
     }
 
     /// Returns `true` if the log must be read again, so that the hashes mean nothing.
-    pub fn is_to_be_read(&self) -> bool {
+    pub fn must_be_read(&self) -> bool {
         self.tail_hash == UNREAD
     }
 }
@@ -193,7 +193,7 @@ fn read_cursor(engine: &Engine, row: &Row<'_>) -> Result<Cursor, StoreError> {
         part: row.text(1)?,
         path: paths::from_stored(engine, row.text(2)?),
         root: row.text(3)?,
-        stat: Stat {
+        stat: FileStat {
             device: bits(4)?,
             inode: bits(5)?,
             size: count(6)?,

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use transcript::{Amendment, Delta, Fault, PartKind, Session, State, Turn, Unknown, reader_version};
 
 use super::engine::{Engine, Value};
-use super::filters::Whose;
+use super::filters::SessionScope;
 use super::{Reads, StoreError, Tx, calls, events, micros, packed_calls};
 use crate::squeeze;
 use crate::terms::filter;
@@ -144,7 +144,7 @@ impl Tx<'_> {
 
     /// Removes the text from the derived rows of a session and keeps the numbers. What its digest shows stays:
     /// `session`, which becomes the new view, and the first prompt.
-    pub fn let_go_derived(&self, session_uid: &str, session: &Session, prompt: &str) -> Result<(), StoreError> {
+    pub fn evict_derived(&self, session_uid: &str, session: &Session, prompt: &str) -> Result<(), StoreError> {
         for table in ["readers", "faults", "unknown", "filters", "words"] {
             let sql = format!("DELETE FROM {table} WHERE session_uid = $1");
             self.engine.execute(&sql, &[Value::Text(session_uid)])?;
@@ -301,7 +301,7 @@ impl Reads<'_> {
     }
 
     /// Returns `true` if the process with this mark is deriving a session again.
-    pub fn is_signed(&self, stand_in: &str, mark: u64) -> Result<bool, StoreError> {
+    pub fn is_marked_by(&self, stand_in: &str, mark: u64) -> Result<bool, StoreError> {
         let signed = self.engine.query_opt(
             "SELECT 1 FROM readers WHERE session_uid = $1 AND state = $2",
             &[Value::Text(stand_in), Value::Blob(&mark.to_le_bytes())],
@@ -311,7 +311,7 @@ impl Reads<'_> {
     }
 
     /// Returns the sessions of an agent whose rows were derived by another version, newest first.
-    pub fn derived_by_others(&self, agent: transcript::Agent) -> Result<Vec<String>, StoreError> {
+    pub fn sessions_derived_by_others(&self, agent: transcript::Agent) -> Result<Vec<String>, StoreError> {
         self.engine.query(
             "SELECT sessions.session_uid FROM sessions
              LEFT JOIN readers ON readers.session_uid = sessions.session_uid
@@ -324,7 +324,7 @@ impl Reads<'_> {
     }
 
     /// Returns the lines of turns in order: the session, the turn, its first and its last line.
-    pub fn turn_lines(&self, whose: Whose<'_>) -> Result<Vec<(String, u32, u64, u64)>, StoreError> {
+    pub fn turn_lines(&self, whose: SessionScope<'_>) -> Result<Vec<(String, u32, u64, u64)>, StoreError> {
         let (clause, values) = whose.clause();
         let sql = format!(
             "SELECT session_uid, turn, start_line, end_line FROM turns{clause} ORDER BY session_uid, start_line, turn"

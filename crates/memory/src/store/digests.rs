@@ -8,7 +8,7 @@ use transcript::Call;
 
 use super::engine::{Row, Value};
 use super::facts::SLACK;
-use super::{Fact, Reads, StoreError, Tx, micros, packed_calls};
+use super::{Reads, SessionFact, StoreError, Tx, micros, packed_calls};
 use crate::digest_fields::Digest;
 
 /// A stored digest.
@@ -24,7 +24,7 @@ pub struct DigestRow {
 /// How far a session was read and how many facts were reported, at the time of a digest. A digest that was made from
 /// less is not stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Growth([i64; 4]);
+pub struct SessionGrowth([i64; 4]);
 
 /// A digest made directly from a new session, which a worker thread has already compressed, with the facts that it
 /// includes.
@@ -53,7 +53,7 @@ impl PackedDigest {
 
 impl FreshDigest {
     /// `facts` are those that the digest includes.
-    pub fn of(digest: &Digest, calls: &mut [Call], facts: &[Fact]) -> Self {
+    pub fn of(digest: &Digest, calls: &mut [Call], facts: &[SessionFact]) -> Self {
         let last = facts.iter().map(|fact| micros(fact.at)).max();
         Self {
             session_uid: digest.session_uid.clone(),
@@ -87,7 +87,7 @@ impl Tx<'_> {
         digest: &Digest,
         version: u32,
         at: Timestamp,
-        growth: &Growth,
+        growth: &SessionGrowth,
     ) -> Result<bool, StoreError> {
         let uid = digest.session_uid.as_str();
         if self.reads().growth(uid)?.as_ref() != Some(growth) {
@@ -199,13 +199,13 @@ impl Reads<'_> {
     }
 
     /// Returns how far a session was read, or `None` if the session is unknown.
-    pub fn growth(&self, session_uid: &str) -> Result<Option<Growth>, StoreError> {
+    pub fn growth(&self, session_uid: &str) -> Result<Option<SessionGrowth>, StoreError> {
         let (count, last) = self.count_facts(session_uid)?;
         self.engine.query_opt(
             "SELECT ingested_at, (SELECT coalesce(sum(read_to), 0) FROM cursors WHERE cursors.session_uid = $1)
              FROM sessions WHERE session_uid = $1",
             &[Value::Text(session_uid)],
-            |row| Ok(Growth([row.int(0)?, row.int(1)?, count, last])),
+            |row| Ok(SessionGrowth([row.int(0)?, row.int(1)?, count, last])),
         )
     }
 

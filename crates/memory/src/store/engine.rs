@@ -14,14 +14,14 @@ use self::postgres::{Postgres, RowExt};
 pub use self::postgres::{ServerError, ServerErrorKind};
 use self::sqlite::Sqlite;
 use super::StoreError;
-use super::filters::Index;
-use super::place::{Server, Writer};
-use crate::terms::vocabulary::Sought;
+use super::filters::WordIndex;
+use super::place::{DatabaseServer, WriterIdentity};
+use crate::terms::vocabulary::WordCondition;
 
 /// A connection to the database, and the writer that uses it.
 pub(super) struct Engine {
     backend: Backend,
-    writer: Writer,
+    writer: WriterIdentity,
 }
 
 enum Backend {
@@ -81,7 +81,7 @@ impl Drop for OpenTransaction<'_> {
 
 impl Engine {
     /// Opens the database file. Creates it only if `access` allows writing.
-    pub(super) fn open(path: &Path, access: Access, writer: &Writer) -> Result<Self, StoreError> {
+    pub(super) fn open(path: &Path, access: Access, writer: &WriterIdentity) -> Result<Self, StoreError> {
         Ok(Self {
             backend: Backend::Sqlite(Sqlite::open(path, access)?),
             writer: writer.clone(),
@@ -89,7 +89,11 @@ impl Engine {
     }
 
     /// Connects to a server.
-    pub(super) fn connect(server: &Server, access: Access, writer: &Writer) -> Result<Self, StoreError> {
+    pub(super) fn connect(
+        server: &DatabaseServer,
+        access: Access,
+        writer: &WriterIdentity,
+    ) -> Result<Self, StoreError> {
         Ok(Self {
             backend: Backend::Postgres(Postgres::connect(server, access)?),
             writer: writer.clone(),
@@ -97,7 +101,7 @@ impl Engine {
     }
 
     /// Returns the writer that uses this connection.
-    pub(super) fn writer(&self) -> &Writer {
+    pub(super) fn writer(&self) -> &WriterIdentity {
         &self.writer
     }
 
@@ -291,18 +295,18 @@ impl Engine {
     }
 
     /// Returns which index the database has for finding frames.
-    pub(super) fn index(&self) -> Result<Index, StoreError> {
+    pub(super) fn index(&self) -> Result<WordIndex, StoreError> {
         match &self.backend {
-            Backend::Sqlite(_) => Ok(Index::None),
+            Backend::Sqlite(_) => Ok(WordIndex::None),
             Backend::Postgres(backend) => backend.index(),
         }
     }
 
     /// Passes the frames that contain the given words to `acquire`, found by the database's own index: the session, the
     /// part, and the number.
-    pub(super) fn each_with(
+    pub(super) fn each_frame_with(
         &self,
-        sought: &Sought,
+        sought: &WordCondition,
         among: Option<&[&str]>,
         mut take: impl FnMut(&Row<'_>) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {

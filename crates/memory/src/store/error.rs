@@ -43,13 +43,13 @@ pub enum StoreError {
 
 /// Why a database operation failed, as far as the database reports it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Lack {
+pub enum FailureCause {
     /// The disk is full.
-    Room,
+    DiskFull,
     /// The files are not writable.
-    Right,
+    NotWritable,
     /// The disk reports an I/O error.
-    Disk,
+    DiskError,
 }
 
 impl From<rusqlite::Error> for StoreError {
@@ -63,17 +63,17 @@ impl From<rusqlite::Error> for StoreError {
 }
 
 impl StoreError {
-    /// Returns the reason of a database error, if it is one of [`Lack`].
-    pub fn lack(&self) -> Option<Lack> {
+    /// Returns the reason of a database error, if it is one of [`FailureCause`].
+    pub fn failure_cause(&self) -> Option<FailureCause> {
         let error = match self {
             Self::Database(error) => error,
-            Self::Server(error) if error.kind() == ServerErrorKind::Full => return Some(Lack::Room),
+            Self::Server(error) if error.kind() == ServerErrorKind::DiskFull => return Some(FailureCause::DiskFull),
             _ => return None,
         };
         match error.sqlite_error_code()? {
-            rusqlite::ErrorCode::DiskFull => Some(Lack::Room),
-            rusqlite::ErrorCode::ReadOnly | rusqlite::ErrorCode::PermissionDenied => Some(Lack::Right),
-            rusqlite::ErrorCode::SystemIoFailure | rusqlite::ErrorCode::CannotOpen => Some(Lack::Disk),
+            rusqlite::ErrorCode::DiskFull => Some(FailureCause::DiskFull),
+            rusqlite::ErrorCode::ReadOnly | rusqlite::ErrorCode::PermissionDenied => Some(FailureCause::NotWritable),
+            rusqlite::ErrorCode::SystemIoFailure | rusqlite::ErrorCode::CannotOpen => Some(FailureCause::DiskError),
             _ => None,
         }
     }

@@ -25,7 +25,7 @@ const PAGE_EVENTS: u64 = 512;
 pub struct FreshEvents(BTreeMap<u64, Vec<SessionEvent>>);
 
 /// Returns events in order, as they will be read from their rows.
-pub fn kept_events(events: &[SessionEvent]) -> Vec<SessionEvent> {
+pub fn stored_events(events: &[SessionEvent]) -> Vec<SessionEvent> {
     let mut events = events.to_vec();
     events.sort_by_key(|event| event.seq);
     events.iter_mut().for_each(reduce_to_stored);

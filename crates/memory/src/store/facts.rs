@@ -15,7 +15,7 @@ pub(crate) const SLACK: SignedDuration = SignedDuration::from_mins(1);
 
 /// A single fact.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fact {
+pub struct SessionFact {
     pub session_uid: String,
     /// Distinguishes it from other facts of its session.
     pub key: String,
@@ -29,7 +29,7 @@ pub struct Fact {
 
 impl Tx<'_> {
     /// Stores a fact. Returns `true` if it is new, and then marks its session to be analyzed again.
-    pub fn put_fact(&self, fact: &Fact) -> Result<bool, StoreError> {
+    pub fn put_fact(&self, fact: &SessionFact) -> Result<bool, StoreError> {
         let at = micros(fact.at);
         let (uid, key, event) = (&fact.session_uid, &fact.key, &fact.event);
         let same = self.engine.query_opt(
@@ -81,7 +81,7 @@ impl Tx<'_> {
 
 impl Reads<'_> {
     /// Returns the facts of a session, oldest first.
-    pub fn facts_of(&self, session_uid: &str) -> Result<Vec<Fact>, StoreError> {
+    pub fn facts_of(&self, session_uid: &str) -> Result<Vec<SessionFact>, StoreError> {
         if !self.engine.has_table("facts")? {
             return Ok(Vec::new());
         }
@@ -103,7 +103,7 @@ impl Reads<'_> {
     }
 
     /// Returns all facts, sorted by uid.
-    pub fn facts(&self) -> Result<Vec<Fact>, StoreError> {
+    pub fn facts(&self) -> Result<Vec<SessionFact>, StoreError> {
         if !self.engine.has_table("facts")? {
             return Ok(Vec::new());
         }
@@ -116,7 +116,7 @@ impl Reads<'_> {
     }
 
     /// Returns when an agent's hooks last reported something, and which event it was.
-    pub fn last_told(&self, agent: &str) -> Result<Option<(Timestamp, String)>, StoreError> {
+    pub fn last_hook_event(&self, agent: &str) -> Result<Option<(Timestamp, String)>, StoreError> {
         if !self.engine.has_table("facts")? {
             return Ok(None);
         }
@@ -128,8 +128,8 @@ impl Reads<'_> {
     }
 }
 
-fn read_fact(row: &Row<'_>) -> Result<Fact, StoreError> {
-    Ok(Fact {
+fn read_fact(row: &Row<'_>) -> Result<SessionFact, StoreError> {
+    Ok(SessionFact {
         session_uid: row.text(0)?,
         key: row.text(1)?,
         agent: row.text(2)?,

@@ -10,8 +10,8 @@ use transcript::PartKind;
 
 use super::engine::{Engine, Value};
 use super::{Reads, Store, StoreError, Tx};
-use crate::terms::filter::{Filter, Need, halves};
-use crate::terms::{Marks, vocabulary::Sought};
+use crate::terms::filter::{Filter, Need, split_halves};
+use crate::terms::{FrameMarks, vocabulary::WordCondition};
 
 /// The frame number of a part's tail, which is not a frame yet.
 pub const TAIL_NO: i64 = -1;
@@ -28,7 +28,7 @@ pub struct FilterRow {
 
 /// The index that a database has for finding frames, besides filters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Index {
+pub enum WordIndex {
     /// No index.
     None,
     /// Whole words.
@@ -46,7 +46,7 @@ impl Store {
 
 impl Tx<'_> {
     /// Stores the marks of frames of a part, or deletes them if they are empty.
-    pub fn put_marks(&self, session_uid: &str, part: &str, marks: &[(i64, &Marks)]) -> Result<(), StoreError> {
+    pub fn put_marks(&self, session_uid: &str, part: &str, marks: &[(i64, &FrameMarks)]) -> Result<(), StoreError> {
         let key = |frame_no| vec![Value::Text(session_uid), Value::Text(part), Value::Int(frame_no)];
         for (frame_no, _) in marks.iter().filter(|(_, marks)| marks.filter.is_empty()) {
             for sql in [
@@ -57,7 +57,7 @@ impl Tx<'_> {
             }
         }
         let filters = marks.iter().filter(|(_, marks)| !marks.filter.is_empty());
-        let filters = filters.map(|(frame_no, marks)| (*frame_no, halves(&marks.filter)));
+        let filters = filters.map(|(frame_no, marks)| (*frame_no, split_halves(&marks.filter)));
         let row = |frame_no, bytes| {
             let mut row = key(frame_no);
             row.push(Value::Blob(bytes));
@@ -109,17 +109,17 @@ pub(super) fn drop_part(engine: &Engine, session_uid: &str, part: &str) -> Resul
 
 /// Which sessions a query covers.
 #[derive(Debug, Clone, Copy)]
-pub enum Whose<'u> {
-    Everybodys,
-    Of(&'u str),
+pub enum SessionScope<'u> {
+    All,
+    One(&'u str),
 }
 
-impl<'u> Whose<'u> {
+impl<'u> SessionScope<'u> {
     /// Returns the WHERE clause and its values.
     pub(super) fn clause(self) -> (&'static str, Vec<Value<'u>>) {
         match self {
-            Self::Everybodys => ("", Vec::new()),
-            Self::Of(uid) => (" WHERE session_uid = $1", vec![Value::Text(uid)]),
+            Self::All => ("", Vec::new()),
+            Self::One(uid) => (" WHERE session_uid = $1", vec![Value::Text(uid)]),
         }
     }
 }
@@ -130,20 +130,20 @@ pub type TakeFilter<'t> = dyn FnMut(&str, &str, i64, &[u8]) + 't;
 impl Reads<'_> {
     /// Passes filters to `take`, in any order: the session, the part, the number of the frame, and the filter. They
     /// are not collected.
-    pub fn each_filter(&self, whose: Whose<'_>, take: &mut TakeFilter<'_>) -> Result<(), StoreError> {
+    pub fn each_filter(&self, whose: SessionScope<'_>, take: &mut TakeFilter<'_>) -> Result<(), StoreError> {
         self.each_row_of("filters", whose, take)
     }
 
     /// Like [`Reads::each_filter`] for trigrams that are stored separately. A store that an older version created has
     /// none until the next write.
-    pub fn each_trigrams(&self, whose: Whose<'_>, take: &mut TakeFilter<'_>) -> Result<(), StoreError> {
+    pub fn each_trigrams(&self, whose: SessionScope<'_>, take: &mut TakeFilter<'_>) -> Result<(), StoreError> {
         match self.has_trigrams()? {
             true => self.each_row_of("trigrams", whose, take),
             false => Ok(()),
         }
     }
 
-    fn each_row_of(&self, table: &str, whose: Whose<'_>, take: &mut TakeFilter<'_>) -> Result<(), StoreError> {
+    fn each_row_of(&self, table: &str, whose: SessionScope<'_>, take: &mut TakeFilter<'_>) -> Result<(), StoreError> {
         let (clause, values) = whose.clause();
         let sql = format!("SELECT session_uid, part, frame_no, bytes FROM {table}{clause}");
         self.engine.each(&sql, &values, |row| {
@@ -159,9 +159,9 @@ impl Reads<'_> {
     }
 
     /// Returns the index that the database has, or `None` if the words of some frames are missing.
-    pub fn index(&self) -> Result<Index, StoreError> {
+    pub fn index(&self) -> Result<WordIndex, StoreError> {
         let index = self.engine.index()?;
-        if index == Index::None {
+        if index == WordIndex::None {
             return Ok(index);
         }
         let missing = self.engine.query_opt(
@@ -171,23 +171,23 @@ impl Reads<'_> {
         )?;
         Ok(match missing {
             Some(0) => index,
-            _ => Index::None,
+            _ => WordIndex::None,
         })
     }
 
     /// Passes the frames that meet a need to `take`, found by the index in some sessions or in all. Returns `false`
     /// if the index cannot decide it.
-    pub fn each_with(
+    pub fn each_frame_with(
         &self,
         need: &Need,
-        index: Index,
+        index: WordIndex,
         among: Option<&[&str]>,
         take: &mut dyn FnMut(&str, &str, i64),
     ) -> Result<bool, StoreError> {
-        let Some(sought) = Sought::of(need, index == Index::Pieces) else {
+        let Some(sought) = WordCondition::of(need, index == WordIndex::Pieces) else {
             return Ok(false);
         };
-        self.engine.each_with(&sought, among, |row| {
+        self.engine.each_frame_with(&sought, among, |row| {
             take(row.text_ref(0)?, row.text_ref(1)?, row.int(2)?);
             Ok(())
         })?;
@@ -225,7 +225,7 @@ impl Reads<'_> {
     }
 
     /// Returns filters with their trigrams.
-    pub fn filters(&self, whose: Whose<'_>) -> Result<Vec<FilterRow>, StoreError> {
+    pub fn filters(&self, whose: SessionScope<'_>) -> Result<Vec<FilterRow>, StoreError> {
         let mut rows: BTreeMap<(String, String, i64), Vec<u8>> = BTreeMap::new();
         let key = |uid: &str, part: &str, frame_no| (uid.to_owned(), part.to_owned(), frame_no);
         self.each_filter(whose, &mut |uid, part, frame_no, bytes| {

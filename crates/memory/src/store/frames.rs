@@ -4,7 +4,7 @@
 use std::io;
 
 use super::engine::{Row, Value};
-use super::filters::{self, TAIL_NO, Whose};
+use super::filters::{self, SessionScope, TAIL_NO};
 use super::{Reads, StoreError, Tx};
 use crate::mask::MaskVersion;
 pub use crate::packs::FrameRow;
@@ -163,7 +163,7 @@ impl Reads<'_> {
     }
 
     /// Returns frames in the order of their lines: the session, the part, and the frame.
-    pub fn frames_of(&self, whose: Whose<'_>) -> Result<Vec<(String, String, FrameRow)>, StoreError> {
+    pub fn frames_of(&self, whose: SessionScope<'_>) -> Result<Vec<(String, String, FrameRow)>, StoreError> {
         let (clause, values) = whose.clause();
         let sql =
             format!("SELECT {COLUMNS}, session_uid, part FROM frames{clause} ORDER BY session_uid, part, frame_no");
@@ -173,7 +173,7 @@ impl Reads<'_> {
     }
 
     /// Returns tails without their bytes: the session, the part, the first line, and the number of lines.
-    pub fn tails_of(&self, whose: Whose<'_>) -> Result<Vec<(String, String, u64, u64)>, StoreError> {
+    pub fn tails_of(&self, whose: SessionScope<'_>) -> Result<Vec<(String, String, u64, u64)>, StoreError> {
         let (clause, values) = whose.clause();
         let sql = format!("SELECT session_uid, part, first_line, lines FROM tails{clause} ORDER BY session_uid, part");
         self.engine.query(&sql, &values, |row| {
@@ -182,7 +182,11 @@ impl Reads<'_> {
     }
 
     /// Passes the names of frames and tails to `take`, in any order: the session, the part, and the number.
-    pub fn each_frame_name(&self, whose: Whose<'_>, take: &mut dyn FnMut(&str, &str, i64)) -> Result<(), StoreError> {
+    pub fn each_frame_name(
+        &self,
+        whose: SessionScope<'_>,
+        take: &mut dyn FnMut(&str, &str, i64),
+    ) -> Result<(), StoreError> {
         let (clause, values) = whose.clause();
         let frames = format!("SELECT session_uid, part, frame_no FROM frames{clause}");
         self.engine.each(&frames, &values, |row| {

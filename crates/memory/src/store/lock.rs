@@ -21,10 +21,10 @@ pub struct RetentionLock {
 
 /// Whether to wait for another writer.
 #[derive(Clone, Copy)]
-pub enum Patience<'a> {
+pub enum LockWait<'a> {
     /// Waits, and calls the function first so that it can tell the user.
     Wait(&'a dyn Fn()),
-    Leave,
+    GiveUp,
 }
 
 impl WriteLock {
@@ -37,7 +37,7 @@ impl WriteLock {
     }
 
     /// Acquires the write lock of a store in a directory, whatever state its database is in.
-    pub fn of_directory(directory: &Path, patience: Patience<'_>) -> Result<Self, StoreError> {
+    pub fn of_directory(directory: &Path, patience: LockWait<'_>) -> Result<Self, StoreError> {
         let path = directory.join(LOCK);
         let error = |source| StoreError::Io {
             path: path.clone(),
@@ -47,8 +47,8 @@ impl WriteLock {
         match (file.try_lock(), patience) {
             (Ok(()), _) => {}
             (Err(fs::TryLockError::Error(source)), _) => return Err(error(source)),
-            (Err(fs::TryLockError::WouldBlock), Patience::Leave) => return Err(StoreError::Busy),
-            (Err(fs::TryLockError::WouldBlock), Patience::Wait(say)) => {
+            (Err(fs::TryLockError::WouldBlock), LockWait::GiveUp) => return Err(StoreError::Busy),
+            (Err(fs::TryLockError::WouldBlock), LockWait::Wait(say)) => {
                 say();
                 file.lock().map_err(error)?;
             }
@@ -62,11 +62,11 @@ impl WriteLock {
 
 impl Store {
     /// Acquires the write lock for one batch. Readers never need it.
-    pub fn lock(&self, patience: Patience<'_>) -> Result<WriteLock, StoreError> {
+    pub fn lock(&self, patience: LockWait<'_>) -> Result<WriteLock, StoreError> {
         if self.engine.is_shared() {
             let held = match (self.engine.acquire(Right::Write, false)?, patience) {
-                (None, Patience::Leave) => return Err(StoreError::Busy),
-                (None, Patience::Wait(say)) => {
+                (None, LockWait::GiveUp) => return Err(StoreError::Busy),
+                (None, LockWait::Wait(say)) => {
                     say();
                     self.engine.acquire(Right::Write, true)?
                 }

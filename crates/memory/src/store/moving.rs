@@ -121,20 +121,20 @@ impl ColumnValue {
 }
 
 /// Exported rows of one table.
-pub struct Load {
+pub struct TableRows {
     table: &'static Table,
     rows: Vec<Vec<ColumnValue>>,
 }
 
 /// The exported rows of one session, without the bytes of its frames.
-pub struct SessionLoad {
+pub struct SessionRows {
     pub session_uid: String,
-    loads: Vec<Load>,
+    loads: Vec<TableRows>,
     /// Each frame with its part.
     pub frames: Vec<(String, FrameRow)>,
 }
 
-impl SessionLoad {
+impl SessionRows {
     /// Returns a hash of the session that does not depend on the database. The writer is left out, because an older
     /// store does not record it.
     pub fn fingerprint(&self) -> [u8; 32] {
@@ -156,7 +156,7 @@ impl SessionLoad {
     }
 }
 
-impl Load {
+impl TableRows {
     /// Returns the name of the table and the number of rows.
     pub fn told(&self) -> (&'static str, u64) {
         (self.table.0, self.rows.len() as u64)
@@ -192,7 +192,7 @@ impl Load {
 
 impl Reads<'_> {
     /// Exports one session, without the bytes of its frames.
-    pub fn session_load(&self, session_uid: &str) -> Result<SessionLoad, StoreError> {
+    pub fn export_session(&self, session_uid: &str) -> Result<SessionRows, StoreError> {
         let uid = [Value::Text(session_uid)];
         let loads = SESSION_TABLES
             .iter()
@@ -206,7 +206,7 @@ impl Reads<'_> {
                     .map(|frame| (part.clone(), frame)),
             );
         }
-        Ok(SessionLoad {
+        Ok(SessionRows {
             session_uid: session_uid.to_owned(),
             loads,
             frames,
@@ -214,13 +214,13 @@ impl Reads<'_> {
     }
 
     /// Exports the tables that refer to sessions by uid only and can be merged.
-    pub fn beside_loads(&self) -> Result<Vec<Load>, StoreError> {
+    pub fn export_annotation_tables(&self) -> Result<Vec<TableRows>, StoreError> {
         let beside = OTHER_TABLES.iter().filter(|table| conflict_clause(table.0).is_some());
         beside.map(|table| read_table(self.engine, table, "", &[])).collect()
     }
 
     /// Exports the tables that belong to no session.
-    pub fn other_loads(&self) -> Result<Vec<Load>, StoreError> {
+    pub fn export_other_tables(&self) -> Result<Vec<TableRows>, StoreError> {
         OTHER_TABLES
             .iter()
             .map(|table| read_table(self.engine, table, "", &[]))
@@ -230,7 +230,7 @@ impl Reads<'_> {
 
 impl Tx<'_> {
     /// Replaces the rows of a session. The caller adds the frames, because it has their bytes.
-    pub fn put_load(&self, session: &SessionLoad) -> Result<(), StoreError> {
+    pub fn import_session(&self, session: &SessionRows) -> Result<(), StoreError> {
         self.drop_session(&session.session_uid)?;
         session
             .loads
@@ -240,18 +240,23 @@ impl Tx<'_> {
     }
 
     /// Merges rows that refer to uids. If two have the same key, the newer one wins.
-    pub fn put_news(&self, news: &Load) -> Result<(), StoreError> {
+    pub fn merge_rows(&self, news: &TableRows) -> Result<(), StoreError> {
         insert_rows(self.engine, news, conflict_clause(news.table.0).unwrap_or_default())
     }
 
     /// Replaces all rows of a table that belongs to no session.
-    pub fn replace_with(&self, other: &Load) -> Result<(), StoreError> {
+    pub fn replace_table(&self, other: &TableRows) -> Result<(), StoreError> {
         self.engine.execute(&format!("DELETE FROM {}", other.table.0), &[])?;
         insert_rows(self.engine, other, "")
     }
 }
 
-fn read_table(engine: &Engine, table: &'static Table, which: &str, values: &[Value<'_>]) -> Result<Load, StoreError> {
+fn read_table(
+    engine: &Engine,
+    table: &'static Table,
+    which: &str,
+    values: &[Value<'_>],
+) -> Result<TableRows, StoreError> {
     let sql = format!("SELECT {} FROM {}{which}", names(table).join(", "), table.0);
     let columns: Vec<_> = columns(table).collect();
     let rows = engine.query(&sql, values, |row| read_columns(engine, row, &columns));
@@ -262,7 +267,7 @@ fn read_table(engine: &Engine, table: &'static Table, which: &str, values: &[Val
     };
     // Sorted by content, so that the order does not depend on the database or the machine.
     rows.sort_by(|a, b| format!("{a:?}").cmp(&format!("{b:?}")));
-    Ok(Load { table, rows })
+    Ok(TableRows { table, rows })
 }
 
 /// Converts a row according to the types of its columns.
@@ -316,7 +321,7 @@ pub(super) fn insert_statement(table: &str, names: &[&str]) -> String {
     )
 }
 
-fn insert_rows(engine: &Engine, load: &Load, conflict: &str) -> Result<(), StoreError> {
+fn insert_rows(engine: &Engine, load: &TableRows, conflict: &str) -> Result<(), StoreError> {
     let sql = format!("{} {conflict}", insert_statement(load.table.0, &names(load.table)));
     let kept: Vec<Vec<Option<String>>> = load
         .rows
@@ -348,10 +353,10 @@ fn int_or_zero(value: &ColumnValue) -> i64 {
     }
 }
 
-impl SessionLoad {
+impl SessionRows {
     /// Returns `true` if it contains raw text.
     pub fn has_text(&self) -> bool {
-        let is_tails = |load: &Load| load.table.0 == "tails" && !load.rows.is_empty();
+        let is_tails = |load: &TableRows| load.table.0 == "tails" && !load.rows.is_empty();
         !self.frames.is_empty() || self.loads.iter().any(is_tails)
     }
 
@@ -397,7 +402,7 @@ impl SessionLoad {
 /// A predicate on session uids.
 type UidPredicate<'a> = dyn Fn(&str) -> Result<bool, StoreError> + 'a;
 
-impl Load {
+impl TableRows {
     /// Keeps the rows of the sessions for which `is_kept` returns `true`.
     pub fn retain(&mut self, is_kept: impl Fn(&str) -> Result<bool, StoreError>) -> Result<(), StoreError> {
         let mut kept = Vec::new();
@@ -428,7 +433,7 @@ impl Load {
     }
 
     /// Keeps the rows that `there` does not have, or has in an older version.
-    pub fn retain_news(&mut self, there: &Self) {
+    pub fn retain_newer(&mut self, there: &Self) {
         // All other tables have the second column in their key.
         let is_keyed_by_two = self.table.0 != "keeps";
         let key = |row: &[ColumnValue]| (row[0].clone(), is_keyed_by_two.then(|| row[1].clone()));

@@ -60,7 +60,7 @@ impl Reads<'_> {
     }
 
     /// Returns when the store was changed between two times, in order, preceded by the last change before them.
-    pub fn moments_since(&self, from: i64, to: i64) -> Result<Vec<i64>, StoreError> {
+    pub fn change_times_between(&self, from: i64, to: i64) -> Result<Vec<i64>, StoreError> {
         self.engine.query(
             "SELECT at FROM operations WHERE at <= $2 AND at >= coalesce(
                  (SELECT max(at) FROM operations WHERE at < $1), $1) ORDER BY at",

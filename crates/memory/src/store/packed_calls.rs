@@ -130,7 +130,7 @@ impl Reads<'_> {
     }
 
     /// Returns the calls of one session, sorted by key.
-    pub fn calls_of_one(&self, session_uid: &str) -> Result<Vec<Call>, StoreError> {
+    pub fn session_calls(&self, session_uid: &str) -> Result<Vec<Call>, StoreError> {
         if self.engine.has_table("packed_calls")? {
             let packed = self.engine.query_opt(
                 "SELECT bytes FROM packed_calls JOIN sessions ON sessions.session_uid = packed_calls.session_uid

@@ -21,22 +21,22 @@ const PORT: u16 = 5432;
 
 /// The location of a store. It dereferences to the path of the directory with this machine's own files.
 #[derive(Debug, Clone)]
-pub struct Place {
+pub struct StoreLocation {
     directory: PathBuf,
-    server: Option<Server>,
-    writer: Writer,
+    server: Option<DatabaseServer>,
+    writer: WriterIdentity,
 }
 
 /// The writer, as configured on the machine. Empty if not configured.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Writer {
+pub struct WriterIdentity {
     pub machine: String,
     pub user: String,
 }
 
 /// A database on a server.
 #[derive(Clone)]
-pub struct Server {
+pub struct DatabaseServer {
     config: postgres::Config,
     /// A file of trusted certificates, or `None` for the system's.
     roots: Option<PathBuf>,
@@ -46,7 +46,7 @@ pub struct Server {
 
 /// Why a URL is invalid.
 #[derive(Debug, Error)]
-pub enum UrlError {
+pub enum DatabaseUrlError {
     #[error("it must start with `postgres://`")]
     Scheme,
     #[error("{0}")]
@@ -57,18 +57,18 @@ pub enum UrlError {
     SslMode,
 }
 
-impl Place {
+impl StoreLocation {
     /// Returns the location of a store on a server, with this machine's own files in `directory`.
-    pub fn on_server(directory: &Path, server: Server) -> Self {
+    pub fn on_server(directory: &Path, server: DatabaseServer) -> Self {
         Self {
             directory: directory.to_owned(),
             server: Some(server),
-            writer: Writer::default(),
+            writer: WriterIdentity::default(),
         }
     }
 
     /// Returns the same location with a different writer.
-    pub fn written_by(mut self, writer: Writer) -> Self {
+    pub fn written_by(mut self, writer: WriterIdentity) -> Self {
         self.writer = writer;
         self
     }
@@ -85,16 +85,16 @@ impl Place {
         &self.directory
     }
 
-    pub fn server(&self) -> Option<&Server> {
+    pub fn server(&self) -> Option<&DatabaseServer> {
         self.server.as_ref()
     }
 
-    pub fn writer(&self) -> &Writer {
+    pub fn writer(&self) -> &WriterIdentity {
         &self.writer
     }
 }
 
-impl Deref for Place {
+impl Deref for StoreLocation {
     type Target = Path;
 
     fn deref(&self) -> &Path {
@@ -103,7 +103,7 @@ impl Deref for Place {
 }
 
 /// Shows the directory, or the URL without its secrets.
-impl fmt::Display for Place {
+impl fmt::Display for StoreLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.server {
             Some(server) => server.fmt(f),
@@ -112,50 +112,50 @@ impl fmt::Display for Place {
     }
 }
 
-impl From<PathBuf> for Place {
+impl From<PathBuf> for StoreLocation {
     fn from(directory: PathBuf) -> Self {
         Self {
             directory,
             server: None,
-            writer: Writer::default(),
+            writer: WriterIdentity::default(),
         }
     }
 }
 
-impl From<&Path> for Place {
+impl From<&Path> for StoreLocation {
     fn from(directory: &Path) -> Self {
         directory.to_owned().into()
     }
 }
 
-impl From<&PathBuf> for Place {
+impl From<&PathBuf> for StoreLocation {
     fn from(directory: &PathBuf) -> Self {
         directory.clone().into()
     }
 }
 
-impl From<&Self> for Place {
+impl From<&Self> for StoreLocation {
     fn from(place: &Self) -> Self {
         place.clone()
     }
 }
 
-impl Server {
+impl DatabaseServer {
     /// Returns `true` if a text looks like the URL of a database.
     pub fn is_url(text: &str) -> bool {
         text.starts_with("postgres://") || text.starts_with("postgresql://")
     }
 
     /// Parses a URL.
-    pub fn of_url(url: &str) -> Result<Self, UrlError> {
+    pub fn of_url(url: &str) -> Result<Self, DatabaseUrlError> {
         if !Self::is_url(url) {
-            return Err(UrlError::Scheme);
+            return Err(DatabaseUrlError::Scheme);
         }
         // An unescaped character in a name or password would make the rest look like a host, and then part of the
         // password would be shown.
         let after_at = url.split_once('@').map_or(url, |(_, after_at)| after_at);
         if after_at.len() < url.len() && after_at.contains('@') {
-            return Err(UrlError::At);
+            return Err(DatabaseUrlError::At);
         }
         // Two parameters are parsed here, because the driver knows fewer modes and no certificate file.
         let question = after_at.find('?').map(|at| at + url.len() - after_at.len());
@@ -172,11 +172,11 @@ impl Server {
         // The driver's message may contain a part of the URL, but its cause does not, so only the cause is shown.
         let parse_error = |error: postgres::Error| {
             let cause = std::error::Error::source(&error).map(ToString::to_string);
-            UrlError::Parts(cause.unwrap_or_else(|| error.to_string()))
+            DatabaseUrlError::Parts(cause.unwrap_or_else(|| error.to_string()))
         };
         let mut config = postgres::Config::from_str(plain.trim_end_matches('?')).map_err(parse_error)?;
         if config.get_hosts().is_empty() {
-            return Err(UrlError::Parts("it has no host".to_owned()));
+            return Err(DatabaseUrlError::Parts("it has no host".to_owned()));
         }
         config.application_name("boswell");
         if config.get_connect_timeout().is_none() {
@@ -242,25 +242,25 @@ impl Server {
     }
 }
 
-impl fmt::Display for Server {
+impl fmt::Display for DatabaseServer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.shown)
     }
 }
 
 /// A password must not appear in any output, not even in debug output.
-impl fmt::Debug for Server {
+impl fmt::Debug for DatabaseServer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Server").field(&self.shown).finish()
     }
 }
 
-fn ssl_mode(word: &str) -> Result<SslMode, UrlError> {
+fn ssl_mode(word: &str) -> Result<SslMode, DatabaseUrlError> {
     match word {
         "disable" => Ok(SslMode::Disable),
         "allow" | "prefer" => Ok(SslMode::Prefer),
         "require" | "verify-ca" | "verify-full" => Ok(SslMode::Require),
-        _ => Err(UrlError::SslMode),
+        _ => Err(DatabaseUrlError::SslMode),
     }
 }
 
@@ -315,8 +315,9 @@ mod tests {
 
     #[test]
     fn a_server_is_shown_without_its_password() {
-        let server = Server::of_url("postgres://ada:open%20sesame@db.example:6543/memory?sslmode=require").unwrap();
-        let place = Place::on_server(Path::new("/var/boswell"), server.clone());
+        let server =
+            DatabaseServer::of_url("postgres://ada:open%20sesame@db.example:6543/memory?sslmode=require").unwrap();
+        let place = StoreLocation::on_server(Path::new("/var/boswell"), server.clone());
         let output = format!("{server} {server:?} {place} {place:?}");
         assert!(!output.contains("sesame"), "{output}");
         assert_eq!(server.to_string(), "postgres://ada@db.example:6543/memory");
@@ -325,7 +326,7 @@ mod tests {
 
     #[test]
     fn an_invalid_url_is_an_error_that_does_not_repeat_it() {
-        let told = |url| Server::of_url(url).unwrap_err().to_string();
+        let told = |url| DatabaseServer::of_url(url).unwrap_err().to_string();
         insta::assert_snapshot!(
             [
                 told("mysql://ada@db/memory"),
@@ -353,7 +354,7 @@ mod tests {
 
     #[test]
     fn remote_connections_are_encrypted_by_default() {
-        let mode = |url| Server::of_url(url).unwrap().config.get_ssl_mode();
+        let mode = |url| DatabaseServer::of_url(url).unwrap().config.get_ssl_mode();
         assert_eq!(mode("postgres://ada@db.example/memory"), SslMode::Require);
         assert_eq!(
             mode("postgres://ada@db.example/memory?sslmode=disable"),
@@ -371,7 +372,7 @@ mod tests {
 
     #[test]
     fn the_first_matching_line_of_a_password_file_wins() {
-        let server = Server::of_url("postgres://ada@db.example/memory").unwrap();
+        let server = DatabaseServer::of_url("postgres://ada@db.example/memory").unwrap();
         let file = "# mine\nother:5432:memory:ada:no\ndb.example:5432:*:ada:a\\:b:c\n*:*:*:*:late\n";
         assert_eq!(server.password_in(file).unwrap(), "a:b:c");
         assert_eq!(server.password_in("db.example:1:*:ada:x\n"), None);

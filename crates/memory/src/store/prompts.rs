@@ -6,7 +6,7 @@
 
 use transcript::Agent;
 
-use super::cursors::Stat;
+use super::cursors::FileStat;
 use super::engine::{Engine, Row, Value};
 use super::{Reads, StoreError, Tx, paths};
 use crate::mask::MaskVersion;
@@ -49,7 +49,7 @@ pub struct PromptRow {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PromptFile {
     pub path: String,
-    pub stat: Stat,
+    pub stat: FileStat,
     pub read_to: u64,
     pub lines: u64,
     /// `true` if the last line that was read has no line break yet.
@@ -247,7 +247,7 @@ impl Reads<'_> {
 
     /// Passes the prompts of sessions without a stored log to `take`, session by session, oldest first: the session,
     /// the time, and the text.
-    pub fn each_prompt_left(&self, take: &mut dyn FnMut(&str, Option<i64>, &str)) -> Result<(), StoreError> {
+    pub fn each_remaining_prompt(&self, take: &mut dyn FnMut(&str, Option<i64>, &str)) -> Result<(), StoreError> {
         if !self.engine.has_table("prompts")? {
             return Ok(());
         }
@@ -330,7 +330,7 @@ fn read_prompt_file(engine: &Engine, row: &Row<'_>) -> Result<PromptFile, StoreE
     let hash = |column| row.blob(column).map(|bytes| bytes.try_into().unwrap_or_default());
     Ok(PromptFile {
         path: paths::from_stored(engine, row.text(0)?),
-        stat: Stat {
+        stat: FileStat {
             device: bits(1)?,
             inode: bits(2)?,
             size: read_count(row, 3)?,

@@ -21,7 +21,7 @@ const RAW_COLUMNS: [(&str, &str); 6] = [
 
 /// A session with everything that retention needs. Times are microseconds since 1970.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Candidate {
+pub struct EvictionCandidate {
     pub session_uid: String,
     pub flavor: String,
     /// Size of its raw text.
@@ -55,7 +55,7 @@ impl Tx<'_> {
     }
 
     /// Removes the protection that was added at the given time. Returns `true` if it existed.
-    pub(super) fn unsay_keep(&self, session_uid: &str, at_micros: i64) -> Result<bool, StoreError> {
+    pub(super) fn remove_keep_added_at(&self, session_uid: &str, at_micros: i64) -> Result<bool, StoreError> {
         let dropped = self.engine.execute(
             "DELETE FROM keeps WHERE session_uid = $1 AND at = $2",
             &[Value::Text(session_uid), Value::Int(at_micros)],
@@ -64,7 +64,7 @@ impl Tx<'_> {
     }
 
     /// Records that a session was forgotten permanently.
-    pub fn bury(&self, session_uid: &str, at: Timestamp) -> Result<(), StoreError> {
+    pub fn add_tombstone(&self, session_uid: &str, at: Timestamp) -> Result<(), StoreError> {
         self.engine.execute(
             "INSERT INTO tombstones (session_uid, at) VALUES ($1, $2) ON CONFLICT (session_uid) DO NOTHING",
             &[Value::Text(session_uid), Value::Int(micros(at))],
@@ -116,7 +116,7 @@ impl Reads<'_> {
     }
 
     /// Returns `true` if a session or its parent was forgotten.
-    pub fn is_buried(&self, session_uid: &str) -> Result<bool, StoreError> {
+    pub fn has_tombstone(&self, session_uid: &str) -> Result<bool, StoreError> {
         let found = self.engine.query_opt(
             "SELECT 1 FROM tombstones WHERE session_uid IN ($1, $2)",
             &[Value::Text(session_uid), Value::Text(parent_of(session_uid))],
@@ -131,7 +131,7 @@ impl Reads<'_> {
     }
 
     /// Returns `true` if the raw text of a session was evicted or is being evicted.
-    pub fn is_let_go(&self, session_uid: &str) -> Result<bool, StoreError> {
+    pub fn is_evicted(&self, session_uid: &str) -> Result<bool, StoreError> {
         let found = self.engine.query_opt(
             "SELECT 1 FROM sessions
              WHERE session_uid = $1 AND (evicted_at IS NOT NULL OR evicting_at IS NOT NULL)",
@@ -145,7 +145,7 @@ impl Reads<'_> {
     pub fn let_go(&self) -> Result<HashSet<String>, StoreError> {
         let sql = format!(
             "SELECT session_uid FROM sessions WHERE stands_for IS NULL AND {} IS NOT NULL",
-            self.let_go_column()?
+            self.evicted_at_column()?
         );
         Ok(self.engine.query(&sql, &[], |row| row.text(0))?.into_iter().collect())
     }
@@ -204,10 +204,10 @@ impl Reads<'_> {
 
     /// Returns the sessions that have raw text, sorted by uid, and the size of the raw text that belongs to none of
     /// them, because its session is being derived again.
-    pub fn candidates(&self) -> Result<(Vec<Candidate>, u64), StoreError> {
+    pub fn candidates(&self) -> Result<(Vec<EvictionCandidate>, u64), StoreError> {
         let mut bytes = self.raw_bytes()?;
         let kept = self.keeps()?;
-        let gone = self.let_go_column()?;
+        let gone = self.evicted_at_column()?;
         let sql = format!(
             "SELECT sessions.session_uid, flavor, ingested_at, analyzed_at, ended_at
              FROM sessions LEFT JOIN views ON views.session_uid = sessions.session_uid
@@ -215,7 +215,7 @@ impl Reads<'_> {
         );
         let candidates = self.engine.query(&sql, &[], |row| {
             let session_uid = row.text(0)?;
-            Ok(Candidate {
+            Ok(EvictionCandidate {
                 flavor: row.text(1)?,
                 bytes: bytes.remove(&session_uid).unwrap_or_default(),
                 ingested_at: row.int(2)?,

@@ -11,7 +11,7 @@ use super::{Operation, Reads, StoreError, Tx};
 
 /// An annotation of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Said {
+pub struct AnnotationRef {
     session_uid: String,
     /// The command that added it, which is also the kind of a text.
     command: String,
@@ -20,7 +20,7 @@ pub struct Said {
     at_micros: i64,
 }
 
-impl Said {
+impl AnnotationRef {
     fn key(&self) -> (&str, &str, &str) {
         (&self.session_uid, &self.command, &self.tag)
     }
@@ -35,9 +35,9 @@ impl Said {
 
 impl Reads<'_> {
     /// Returns the annotations that were added here and pushed, and have been removed here since.
-    pub fn taken_back(&self, there: &Reads<'_>) -> Result<Vec<Said>, StoreError> {
+    pub fn find_removed_annotations(&self, there: &Reads<'_>) -> Result<Vec<AnnotationRef>, StoreError> {
         let ours = self.said()?;
-        let known: HashSet<_> = ours.iter().map(Said::key).collect();
+        let known: HashSet<_> = ours.iter().map(AnnotationRef::key).collect();
         let mut gone = there.said()?;
         gone.retain(|said| !known.contains(&said.key()));
         if gone.is_empty() {
@@ -49,14 +49,14 @@ impl Reads<'_> {
         Ok(gone)
     }
 
-    fn said(&self) -> Result<Vec<Said>, StoreError> {
+    fn said(&self) -> Result<Vec<AnnotationRef>, StoreError> {
         self.engine.query(
             "SELECT session_uid, 'tag', tag, at FROM tags
              UNION ALL SELECT session_uid, kind, '', at FROM annotations
              UNION ALL SELECT session_uid, 'keep', '', at FROM keeps",
             &[],
             |row| {
-                Ok(Said {
+                Ok(AnnotationRef {
                     session_uid: row.text(0)?,
                     command: row.text(1)?,
                     tag: row.text(2)?,
@@ -69,12 +69,12 @@ impl Reads<'_> {
 
 impl Tx<'_> {
     /// Removes an annotation unless it was added again since. Returns `true` if it existed.
-    pub fn unsay(&self, said: &Said) -> Result<bool, StoreError> {
+    pub fn remove_annotation(&self, said: &AnnotationRef) -> Result<bool, StoreError> {
         let (uid, at) = (said.session_uid.as_str(), said.at_micros);
         match said.command.as_str() {
-            "tag" => self.unsay_tag(uid, &said.tag, at),
-            "keep" => self.unsay_keep(uid, at),
-            kind => self.unsay_text(uid, kind, at),
+            "tag" => self.remove_tag_added_at(uid, &said.tag, at),
+            "keep" => self.remove_keep_added_at(uid, at),
+            kind => self.remove_text_written_at(uid, kind, at),
         }
     }
 }

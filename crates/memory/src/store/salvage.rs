@@ -17,7 +17,7 @@ use super::lock::WriteLock;
 use super::moving::{
     ColumnValue, FRAMES_TABLE, OTHER_TABLES, SESSION_TABLES, Table, columns, insert_statement, read_columns,
 };
-use super::{DATABASE, Place, Reads, Store, StoreError, Tx, make_private, open_private, schema};
+use super::{DATABASE, Reads, Store, StoreError, StoreLocation, Tx, make_private, open_private, schema};
 
 /// The damaged file after a repair.
 pub(super) const DAMAGED: &str = "store.db.damaged";
@@ -29,7 +29,7 @@ const HEADER_BYTES: usize = 100;
 
 /// What was salvaged from a damaged database.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub struct Salvaged {
+pub struct SalvageResult {
     pub rows: u64,
     /// Tables with rows that could not be read.
     pub lost: BTreeSet<&'static str>,
@@ -39,8 +39,12 @@ pub struct Salvaged {
 
 impl Store {
     /// Creates a new database beside a damaged one, with all rows that can be read. It is not used until
-    /// [`Store::take_place`].
-    pub fn salvage(place: &Place, lock: &WriteLock, at: Timestamp) -> Result<(Self, Salvaged), StoreError> {
+    /// [`Store::replace_database`].
+    pub fn salvage(
+        place: &StoreLocation,
+        lock: &WriteLock,
+        at: Timestamp,
+    ) -> Result<(Self, SalvageResult), StoreError> {
         make_private(place)?;
         let path = place.join(NEW);
         remove_database(&path)?;
@@ -49,7 +53,7 @@ impl Store {
         schema::migrate(&mut engine)?;
         engine.empty_log()?;
         let mut store = Self::new(engine, place.clone(), None);
-        let mut salvaged = Salvaged::default();
+        let mut salvaged = SalvageResult::default();
         let old = open_damaged(place, &path);
         store.write(lock, at, "doctor", |tx| {
             match &old {
@@ -66,7 +70,7 @@ impl Store {
     }
 
     /// Replaces the damaged database with this new one. Returns the new path of the damaged file.
-    pub fn take_place(self, _lock: &WriteLock) -> Result<Option<PathBuf>, StoreError> {
+    pub fn replace_database(self, _lock: &WriteLock) -> Result<Option<PathBuf>, StoreError> {
         self.engine.empty_log()?;
         let place = self.place.clone();
         drop(self);
@@ -105,7 +109,7 @@ impl Store {
     }
 
     /// Moves a pack out of the packs directory, so that it is not deleted as an orphan. Returns its new path.
-    pub fn set_aside(&self, pack: &str) -> Result<PathBuf, StoreError> {
+    pub fn quarantine_pack(&self, pack: &str) -> Result<PathBuf, StoreError> {
         let folder = self.place.join(LOST_PACKS);
         make_private(&folder)?;
         let (from, to) = (self.packs().path(pack), folder.join(pack.replace('/', "-")));
@@ -166,7 +170,7 @@ fn remove_file(path: &Path) -> Result<(), StoreError> {
 }
 
 /// Opens a damaged database, or returns `None` if nothing in it can be read. `new` is an intact database.
-fn open_damaged(place: &Place, new: &Path) -> Option<Engine> {
+fn open_damaged(place: &StoreLocation, new: &Path) -> Option<Engine> {
     let open = |path: &Path| {
         let engine = Engine::open(path, Access::ReadOnly, place.writer())?;
         engine.probe().map(|()| engine)
@@ -203,7 +207,7 @@ fn tables() -> impl Iterator<Item = &'static Table> {
 
 /// Copies every row that can be read: from the start of a table, then backwards from its end if a row is damaged, and
 /// then session by session.
-fn copy_tables(old: &Engine, tx: &Tx<'_>, at: Timestamp, salvaged: &mut Salvaged) -> Result<(), StoreError> {
+fn copy_tables(old: &Engine, tx: &Tx<'_>, at: Timestamp, salvaged: &mut SalvageResult) -> Result<(), StoreError> {
     let mut sink = RowSink {
         tx,
         at,
@@ -256,7 +260,7 @@ struct RowSink<'s> {
     tx: &'s Tx<'s>,
     at: Timestamp,
     known: HashSet<String>,
-    salvaged: &'s mut Salvaged,
+    salvaged: &'s mut SalvageResult,
 }
 
 impl RowSink<'_> {
@@ -281,7 +285,7 @@ impl RowSink<'_> {
         });
         match (failed, ended) {
             (Some(error), _) => Err(error),
-            (None, Err(error)) if error.lack().is_some() => Err(error),
+            (None, Err(error)) if error.failure_cause().is_some() => Err(error),
             // A table that did not exist yet has lost nothing.
             (None, Err(error)) => Ok(schema::is_older_than(old, table.0, &error)),
             (None, Ok(())) => Ok(is_whole),
@@ -327,7 +331,7 @@ impl RowSink<'_> {
                 self.salvaged.rows += added as u64;
                 Ok(true)
             }
-            Err(error) if error.lack().is_some() => Err(error),
+            Err(error) if error.failure_cause().is_some() => Err(error),
             Err(_) => Ok(false),
         }
     }

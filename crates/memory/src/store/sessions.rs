@@ -204,7 +204,7 @@ impl Tx<'_> {
 impl Reads<'_> {
     /// Returns the column that is not null if the raw text of a session was evicted, whether or not the eviction is
     /// complete.
-    pub(super) fn let_go_column(&self) -> Result<&'static str, StoreError> {
+    pub(super) fn evicted_at_column(&self) -> Result<&'static str, StoreError> {
         Ok(match self.has_retention()? {
             true => "coalesce(sessions.evicted_at, sessions.evicting_at)",
             false => "sessions.evicted_at",
@@ -233,7 +233,7 @@ impl Reads<'_> {
     }
 
     fn sessions_where(&self, which: &str, values: &[Value<'_>]) -> Result<Vec<SessionRow>, StoreError> {
-        let gone = self.let_go_column()?;
+        let gone = self.evicted_at_column()?;
         let sql = format!(
             "SELECT session_uid, flavor, discovered_at, ingested_at, analyzed_at, {gone} FROM sessions WHERE {which}"
         );
@@ -260,12 +260,12 @@ impl Reads<'_> {
     }
 
     /// Returns when the raw text of a session was evicted, in microseconds since 1970, and why.
-    pub fn let_go_of(&self, session_uid: &str) -> Result<Option<(i64, Option<String>)>, StoreError> {
+    pub fn find_eviction(&self, session_uid: &str) -> Result<Option<(i64, Option<String>)>, StoreError> {
         let reason = match self.engine.has_table("copies")? {
             true => "evicted_for",
             false => "NULL",
         };
-        let gone = self.let_go_column()?;
+        let gone = self.evicted_at_column()?;
         let sql = format!("SELECT {gone}, {reason} FROM sessions WHERE session_uid = $1 AND {gone} IS NOT NULL");
         self.engine.query_opt(&sql, &[Value::Text(session_uid)], |row| {
             Ok((row.int(0)?, row.text_opt(1)?))
@@ -286,7 +286,7 @@ impl Reads<'_> {
 
     /// Returns the sessions that another machine wrote. Only that machine derives them again, because two machines
     /// with different versions would otherwise do so forever.
-    pub fn written_elsewhere(&self) -> Result<HashSet<String>, StoreError> {
+    pub fn sessions_written_elsewhere(&self) -> Result<HashSet<String>, StoreError> {
         let machine = self.engine.writer().machine.as_str();
         if !self.engine.is_shared() || machine.is_empty() {
             return Ok(HashSet::new());
@@ -300,7 +300,7 @@ impl Reads<'_> {
     }
 
     /// Returns the sessions that this user wrote on this machine.
-    pub fn written_here(&self) -> Result<Vec<String>, StoreError> {
+    pub fn sessions_written_here(&self) -> Result<Vec<String>, StoreError> {
         let writer = self.engine.writer();
         // An older version did not always record the user.
         self.engine.query(

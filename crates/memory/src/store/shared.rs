@@ -1,13 +1,13 @@
 //! The `shared_files` table: the metadata of an agent's files that concern many sessions, as of the last read. No
 //! other file writes it.
 
-use super::cursors::Stat;
+use super::cursors::FileStat;
 use super::engine::Value;
 use super::{Reads, StoreError, Tx, paths};
 
 impl Tx<'_> {
     /// Records that a shared file was read in its current state.
-    pub fn put_shared_file(&self, path: &str, stat: Stat) -> Result<(), StoreError> {
+    pub fn put_shared_file(&self, path: &str, stat: FileStat) -> Result<(), StoreError> {
         let bits = |number: u64| Value::Int(number.cast_signed());
         self.engine.execute(
             "INSERT INTO shared_files (path, device, inode, size, mtime_ns, ctime_ns) VALUES ($1, $2, $3, $4, $5, $6)
@@ -27,12 +27,12 @@ impl Tx<'_> {
 
 impl Reads<'_> {
     /// Returns the metadata of a shared file as of the last read.
-    pub fn shared_file(&self, path: &str) -> Result<Option<Stat>, StoreError> {
+    pub fn shared_file(&self, path: &str) -> Result<Option<FileStat>, StoreError> {
         self.engine.query_opt(
             "SELECT device, inode, size, mtime_ns, ctime_ns FROM shared_files WHERE path = $1",
             &[Value::Text(&paths::to_stored(self.engine, path))],
             |row| {
-                Ok(Stat {
+                Ok(FileStat {
                     device: row.int(0)?.cast_unsigned(),
                     inode: row.int(1)?.cast_unsigned(),
                     size: row.count(2)?,

@@ -21,7 +21,7 @@ impl Reads<'_> {
             session_uid: session_uid.to_owned(),
             table: "views",
         };
-        view.map(|view| serde_json::from_str(&view).map(kept_session).map_err(|_| damaged()))
+        view.map(|view| serde_json::from_str(&view).map(stored_session).map_err(|_| damaged()))
             .transpose()
     }
 
@@ -72,7 +72,7 @@ impl Reads<'_> {
             "views.session_uid <> $1 AND instr(view, $1) > 0",
             &[Value::Text(session_uid)],
         )?;
-        let is_child = |session: &Session| works_for(session).contains(&session_uid);
+        let is_child = |session: &Session| find_parents(session).contains(&session_uid);
         Ok(named.into_iter().filter(is_child).collect())
     }
 
@@ -95,7 +95,7 @@ impl Reads<'_> {
 }
 
 /// Returns a turn as its row will return it.
-pub fn kept_turn(turn: &Turn) -> Turn {
+pub fn stored_turn(turn: &Turn) -> Turn {
     Turn {
         prompt: replace_nul(&turn.prompt).into(),
         started_at: kept_time(turn.started_at),
@@ -105,7 +105,7 @@ pub fn kept_turn(turn: &Turn) -> Turn {
 }
 
 /// Returns a session as it will be read from the store: times have the precision of the columns.
-pub fn kept_session(session: Session) -> Session {
+pub fn stored_session(session: Session) -> Session {
     Session {
         started_at: kept_time(session.started_at),
         ended_at: kept_time(session.ended_at),
@@ -114,7 +114,7 @@ pub fn kept_session(session: Session) -> Session {
 }
 
 /// Returns the direct and indirect parents of a session, according to its uid and its lineage.
-pub fn works_for(session: &Session) -> BTreeSet<&str> {
+pub fn find_parents(session: &Session) -> BTreeSet<&str> {
     let own = session.session_uid.as_str();
     let above = own.match_indices('/').map(|(at, _)| &own[..at]);
     let declared = session

@@ -65,7 +65,7 @@ impl Ends {
 
 /// Returns the hashes of both ends of the first `read_to` bytes of a file.
 pub(crate) fn hashes(path: &Path, read_to: u64) -> io::Result<([u8; 32], [u8; 32])> {
-    let (ends, _) = read_ends(files::open(path)?.0, read_to)?;
+    let (ends, _) = read_ends(files::open_regular(path)?.0, read_to)?;
     Ok((ends.head_hash(), ends.tail_hash()))
 }
 
@@ -131,8 +131,8 @@ pub(super) fn same_beginning(longer: &Path, shorter: &Path, size: u64) -> io::Re
     if ingest::is_packed(longer) || ingest::is_packed(shorter) {
         return Ok((true, 0));
     }
-    let (ours, read) = read_ends(files::open(longer)?.0, size)?;
-    let (theirs, more) = read_ends(files::open(shorter)?.0, size)?;
+    let (ours, read) = read_ends(files::open_regular(longer)?.0, size)?;
+    let (theirs, more) = read_ends(files::open_regular(shorter)?.0, size)?;
     let same = (ours.head_hash(), ours.tail_hash()) == (theirs.head_hash(), theirs.tail_hash());
     Ok((same, read + more))
 }

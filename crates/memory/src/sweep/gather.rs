@@ -9,8 +9,8 @@ use super::ends::Ends;
 use super::marking::Marking;
 use super::piece::Searched;
 use crate::mask::Hit;
-use crate::packs::{self, FRAME_BYTES, Frame};
-use crate::search::Marks;
+use crate::packs::{self, CompressedFrame, FRAME_BYTES};
+use crate::search::FrameMarks;
 use crate::store::Tail;
 
 thread_local! {
@@ -34,7 +34,7 @@ fn take_buffer() -> Vec<u8> {
 pub(super) struct Gathered {
     marking: Marking,
     pub(super) tail: Tail,
-    pub(super) frames: Vec<Frame>,
+    pub(super) frames: Vec<CompressedFrame>,
     /// True if the lines of a frame stay in memory, because the digest of the session is made from them.
     pub(super) stays_at_hand: bool,
     frames_in_memory: Vec<Tail>,
@@ -103,7 +103,7 @@ impl Gathered {
     /// Makes a frame from the tail, if there is one.
     pub(super) fn cut_frame(&mut self) -> io::Result<()> {
         if !self.tail.bytes.is_empty() {
-            let mut frame = packs::compress(self.tail.first_line, self.tail.lines, &self.tail.bytes)?;
+            let mut frame = packs::compress_frame(self.tail.first_line, self.tail.lines, &self.tail.bytes)?;
             frame.marks = self.marking.marks(&self.tail.bytes);
             self.marking.clear();
             self.frames.push(frame);
@@ -130,7 +130,7 @@ impl Gathered {
     }
 
     /// Returns the search data of the lines that do not fill a frame yet.
-    pub(super) fn tail_marks(&mut self) -> Marks {
+    pub(super) fn tail_marks(&mut self) -> FrameMarks {
         self.marking.marks(&self.tail.bytes)
     }
 

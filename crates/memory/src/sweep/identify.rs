@@ -17,13 +17,13 @@ const HEAD_BYTES: u64 = 64 << 10;
 
 /// Returns the uid of the session that the first lines of a log name.
 pub(crate) fn uid_of_log(agent: Agent, log: &Path) -> String {
-    uid_of(agent, &sources::source_of(agent, log)).0
+    uid_of(agent, &sources::find_source(agent, log)).0
 }
 
 /// Returns the uid that the head of a log names, and how many bytes were read. Most logs name it in their first lines.
 pub(super) fn uid_of(agent: Agent, source: &Source) -> (String, u64) {
     let path = log_of(source);
-    let mut rest = files::open(&path).and_then(|(file, _)| ingest::unpacked(&path, file));
+    let mut rest = files::open_regular(&path).and_then(|(file, _)| ingest::unpacked(&path, file));
     // Reserves memory up front, because `read_to_end` reads into an empty vector in small steps.
     let mut head = Vec::with_capacity(FIRST_BYTES as usize);
     let mut read = |head: &mut Vec<u8>, most: u64| {

@@ -14,7 +14,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::{Sweep, SweepReport, describe_sweep};
 use crate::sources;
 use crate::spool::{FOLDER, HookNote, NoteFault, UNFINISHED_SUFFIX, WaitingNote, count_lost, list_notes};
-use crate::store::{Fact, Patience, Store, StoreError};
+use crate::store::{LockWait, SessionFact, Store, StoreError};
 
 /// How long another process may still be writing a note.
 const WRITING_FOR: SignedDuration = SignedDuration::from_hours(1);
@@ -48,7 +48,7 @@ impl NoteInbox {
     pub(crate) fn store_notes(
         &self,
         sweep: &Sweep<'_>,
-        patience: Patience<'_>,
+        patience: LockWait<'_>,
         store: &mut Store,
         walked: &HashMap<PathBuf, String>,
         report: &mut SweepReport,
@@ -146,7 +146,7 @@ impl SweepCoverage<'_> {
         }
         // The walk did not list it: it does not exist, unless it was created since.
         places.iter().all(|(root, path)| {
-            let found = sources::find_named(root, std::slice::from_ref(path));
+            let found = sources::find_named_logs(root, std::slice::from_ref(path));
             let is_listed = found.logs.iter().any(|log| log.path == *path);
             !is_listed && found.unread.iter().all(|unread| unread.path != *path)
         })
@@ -163,10 +163,10 @@ impl SweepCoverage<'_> {
 /// Writes facts in one transaction and returns how many were new.
 fn write_facts(
     sweep: &Sweep<'_>,
-    patience: Patience<'_>,
+    patience: LockWait<'_>,
     store: &mut Store,
     report: &SweepReport,
-    facts: &[Fact],
+    facts: &[SessionFact],
 ) -> Result<u64, StoreError> {
     if facts.is_empty() {
         return Ok(0);
@@ -199,13 +199,13 @@ fn remove_half_written(directory: &Path, now: Timestamp) {
 
 fn written_at(path: &Path) -> Option<Timestamp> {
     let metadata = fs::symlink_metadata(path).ok()?;
-    crate::files::modified(&metadata)
+    crate::files::modified_at(&metadata)
 }
 
 /// Returns the fact that a note reports. The log itself shows that a turn ended, so only the newest of those is kept.
-fn make_fact(name: &str, note: &HookNote) -> Fact {
+fn make_fact(name: &str, note: &HookNote) -> SessionFact {
     let is_frequent = matches!(note.event.as_str(), "stop" | "subagent_stop");
-    Fact {
+    SessionFact {
         session_uid: note.session_uid(),
         key: if is_frequent {
             note.event.clone()

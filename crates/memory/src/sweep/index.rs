@@ -11,7 +11,7 @@ use super::path_text;
 use super::plan::{Job, stat};
 use crate::breaks;
 use crate::files;
-use crate::store::{Cursor, Stat, Store, StoreError};
+use crate::store::{Cursor, FileStat, Store, StoreError};
 
 /// The parsed content of one index file.
 #[derive(Default)]
@@ -30,7 +30,7 @@ struct ThreadNameLine {
 #[derive(Default)]
 pub(super) struct ThreadNameFiles {
     read: BTreeMap<PathBuf, ThreadNames>,
-    pub(super) stats: Vec<(String, Stat)>,
+    pub(super) stats: Vec<(String, FileStat)>,
 }
 
 impl ThreadNameFiles {
@@ -117,7 +117,7 @@ pub(super) fn cursor(session_uid: &str, path: &Path, root: &str, lines: &[u8]) -
         part: PartKind::Index.as_str().to_owned(),
         path: path_text(path),
         root: root.to_owned(),
-        stat: Stat::default(),
+        stat: FileStat::default(),
         read_to: lines.len() as u64,
         lines: lines.iter().filter(|byte| **byte == b'\n').count() as u64,
         ends_mid_line: false,

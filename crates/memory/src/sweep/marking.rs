@@ -4,7 +4,7 @@
 use std::cell::RefCell;
 
 use super::piece::Searched;
-use crate::search::{Marks, Vocabulary, each_text, filter::Builder};
+use crate::search::{FrameMarks, Vocabulary, each_text, filter::FilterBuilder};
 
 thread_local! {
     /// Two megabytes that all frames of a worker share.
@@ -12,14 +12,14 @@ thread_local! {
 }
 
 /// Returns the search data of some lines, which is empty if the part is not searched.
-pub(crate) fn marks_of(searched: Option<Searched>, lines: &[u8]) -> Marks {
+pub(crate) fn marks_of(searched: Option<Searched>, lines: &[u8]) -> FrameMarks {
     Marking::new(searched).marks(lines)
 }
 
 /// Builds a filter and a vocabulary from texts.
 #[derive(Default)]
 pub(super) struct MarksBuilder {
-    builder: Builder,
+    builder: FilterBuilder,
     words: Option<Vocabulary>,
 }
 
@@ -69,15 +69,15 @@ impl Marking {
     }
 
     /// Returns the search data of the lines.
-    pub(super) fn marks(&mut self, lines: &[u8]) -> Marks {
+    pub(super) fn marks(&mut self, lines: &[u8]) -> FrameMarks {
         if lines.is_empty() {
-            return Marks::default();
+            return FrameMarks::default();
         }
         self.parse_skipped_lines(lines);
         let Some(marks_builder) = &self.marks_builder else {
-            return Marks::default();
+            return FrameMarks::default();
         };
-        Marks {
+        FrameMarks {
             filter: marks_builder.builder.filter(),
             words: marks_builder.words.as_ref().map(Vocabulary::text),
         }

@@ -2,10 +2,10 @@
 
 use transcript::{Agent, Delta, PartKind};
 
-use crate::packs::Frame;
-use crate::search::{Form, Marks};
-use crate::sources::Unread;
-use crate::store::{Cursor, Extent, FreshDigest, FreshPages, PackedState, PackedTail, Store};
+use crate::packs::CompressedFrame;
+use crate::search::{FrameMarks, PartFormat};
+use crate::sources::UnreadPath;
+use crate::store::{Cursor, FreshDigest, FreshPages, PackedState, PackedTail, ReplaceScope, Store};
 
 /// Raw bytes after which a piece is sent. This limits memory and the work lost in a crash.
 pub(super) const PIECE_BYTES: u64 = 8 << 20;
@@ -18,9 +18,9 @@ pub(super) const PIECE_BYTES: u64 = 8 << 20;
 pub(super) enum Output {
     Piece(Piece),
     /// A file next to the log, or another copy of the log, could not be read. The session itself is still read.
-    Failed(Unread),
+    Failed(UnreadPath),
     /// The session could not be read to its end because of an error.
-    Aborted(String, Unread),
+    Aborted(String, UnreadPath),
     /// The session, or the rest of it, is left to a later sweep because the time is over.
     Left(String),
     /// The worker is done with this session.
@@ -112,7 +112,7 @@ pub(super) struct LastStaged {
 pub(super) struct StagedRows {
     pub(super) replaces: Replaces,
     /// Search data for the stored frames, by frame number.
-    pub(super) marks: Vec<(i64, Marks)>,
+    pub(super) marks: Vec<(i64, FrameMarks)>,
     /// Set on the last piece of the session.
     pub(super) last_state: Option<PackedState>,
 }
@@ -129,10 +129,10 @@ pub(super) struct CursorUpdate {
 
 /// Masked lines of a part.
 pub(super) struct PieceLines {
-    pub(super) frames: Vec<Frame>,
+    pub(super) frames: Vec<CompressedFrame>,
     /// The lines that do not fill a frame.
     pub(super) tail: PackedTail,
-    pub(super) tail_marks: Marks,
+    pub(super) tail_marks: FrameMarks,
 }
 
 impl PieceLines {
@@ -178,12 +178,12 @@ impl Piece {
         }
     }
 
-    pub(super) fn frames(&self) -> &[Frame] {
+    pub(super) fn frames(&self) -> &[CompressedFrame] {
         self.lines().map_or(&[], |lines| &lines.frames)
     }
 
     /// Returns search data for stored frames that stay.
-    pub(super) fn kept_marks(&self) -> &[(i64, Marks)] {
+    pub(super) fn kept_marks(&self) -> &[(i64, FrameMarks)] {
         match &self.change {
             PieceChange::Reparse(staged) => &staged.marks,
             _ => &[],
@@ -231,9 +231,9 @@ impl Piece {
     /// Returns how the staging copy replaces the session, if this is its last piece.
     pub(super) fn promotion(&self) -> Option<Promotion> {
         let (extent, is_growth) = match &self.change {
-            PieceChange::Restart(staged) if staged.last.is_some() => (Extent::Whole, true),
-            PieceChange::Remask(staged) if staged.last.is_some() => (Extent::Whole, false),
-            PieceChange::Reparse(staged) if staged.last_state.is_some() => (Extent::Derived, false),
+            PieceChange::Restart(staged) if staged.last.is_some() => (ReplaceScope::Whole, true),
+            PieceChange::Remask(staged) if staged.last.is_some() => (ReplaceScope::Whole, false),
+            PieceChange::Reparse(staged) if staged.last_state.is_some() => (ReplaceScope::Derived, false),
             _ => return None,
         };
         Some(Promotion { extent, is_growth })
@@ -272,14 +272,14 @@ impl Piece {
 /// How the lines of a part are searched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Searched {
-    pub(crate) form: Form,
+    pub(crate) form: PartFormat,
     /// True if the store indexes words.
     pub(crate) with_words: bool,
 }
 
 /// Returns how the lines of a part are searched, or `None` if they are not.
 pub(crate) fn searched(store: &Store, agent: Agent, kind: PartKind) -> Option<Searched> {
-    let form = Form::of(agent, kind)?;
+    let form = PartFormat::of(agent, kind)?;
     let with_words = store.indexes_words();
     Some(Searched { form, with_words })
 }
@@ -287,7 +287,7 @@ pub(crate) fn searched(store: &Store, agent: Agent, kind: PartKind) -> Option<Se
 /// How a rebuilt session replaces the stored one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Promotion {
-    pub(super) extent: Extent,
+    pub(super) extent: ReplaceScope,
     /// True if the log has new lines. False if the session was only read by a newer reader or masked by newer rules.
     pub(super) is_growth: bool,
 }

@@ -16,9 +16,9 @@ use super::refresh::StaleSession;
 use super::{Sweep, SweepReport, path_text};
 use crate::files;
 use crate::ingest;
-use crate::sources::{self, Found, Unread};
-use crate::store::{Cursor, Stat, Store, StoreError};
-use crate::threads::on_threads;
+use crate::sources::{self, FoundLogs, UnreadPath};
+use crate::store::{Cursor, FileStat, Store, StoreError};
+use crate::threads::run_on_threads;
 
 /// A session is quiet if its log was not written for this long: its tail then becomes a frame.
 const QUIET_MINUTES: i64 = 10;
@@ -42,7 +42,7 @@ pub(super) struct Job {
     pub(super) source: Source,
     pub(super) root: String,
     /// Other copies, whose cursors are stored, each with `true` if it is new or changed.
-    pub(super) copies: Vec<(PathBuf, Stat, bool)>,
+    pub(super) copies: Vec<(PathBuf, FileStat, bool)>,
     /// The cursor of each part, by the name of the part.
     pub(super) cursors: HashMap<String, Cursor>,
     /// All cursors of the session in the store. If a part has moved, the store may have two cursors for it.
@@ -57,7 +57,7 @@ pub(super) struct Plan {
     pub(super) jobs: Vec<Job>,
     /// The sessions to rebuild from their stored lines.
     pub(super) stale: Vec<StaleSession>,
-    pub(super) indexes: Vec<(String, Stat)>,
+    pub(super) indexes: Vec<(String, FileStat)>,
     /// The uids of visited logs, by path. Contains only the logs that a waiting note names.
     pub(super) walked: HashMap<PathBuf, String>,
     pub(super) report: SweepReport,
@@ -68,7 +68,7 @@ struct SessionCopy {
     agent: Agent,
     source: Source,
     root: String,
-    stat: Stat,
+    stat: FileStat,
     is_changed: bool,
 }
 
@@ -87,8 +87,8 @@ impl Job {
         log_of(&self.source)
     }
 
-    pub(super) fn unread(&self, reason: &str) -> Unread {
-        Unread {
+    pub(super) fn unread(&self, reason: &str) -> UnreadPath {
+        UnreadPath {
             path: self.log(),
             reason: reason.to_owned(),
         }
@@ -106,7 +106,7 @@ impl Plan {
     pub(super) fn make(
         sweep: &Sweep<'_>,
         store: Option<&Store>,
-        walked: Vec<Found>,
+        walked: Vec<FoundLogs>,
         named: &HashSet<PathBuf>,
     ) -> Result<Self, StoreError> {
         let cursors = store.map_or(Ok(Vec::new()), |store| store.reads().cursors())?;
@@ -206,9 +206,9 @@ impl Job {
     /// example because the log is compressed, returns `false`.
     fn differs_from_elsewhere(&self, store: &Store) -> bool {
         let log = self.cursors.get(log_kind(&self.source).as_str());
-        let other = log.filter(|cursor| store.reads().is_elsewhere(cursor) && !cursor.is_of_copy());
+        let other = log.filter(|cursor| store.reads().is_elsewhere(cursor) && !cursor.marks_copy());
         let path = self.log();
-        let Some(other) = other.filter(|cursor| !cursor.is_to_be_read() && !ingest::is_packed(&path)) else {
+        let Some(other) = other.filter(|cursor| !cursor.must_be_read() && !ingest::is_packed(&path)) else {
             return false;
         };
         let Ok((head, tail)) = ends::hashes(&path, self.log_bytes.min(other.read_to)) else {
@@ -229,7 +229,7 @@ impl Job {
 /// Returns `true` if no complete line follows `from`: the bytes there are a line that is still being written.
 fn has_unfinished_line_only(path: &Path, from: u64) -> bool {
     let mut rest = Vec::new();
-    let read = files::open(path).and_then(|(mut file, _)| {
+    let read = files::open_regular(path).and_then(|(mut file, _)| {
         file.seek(SeekFrom::Start(from))?;
         file.take(UNFINISHED_BYTES_MAX).read_to_end(&mut rest)
     });
@@ -237,10 +237,10 @@ fn has_unfinished_line_only(path: &Path, from: u64) -> bool {
 }
 
 /// Walks all roots without reading any log.
-pub(super) fn walk(sweep: &Sweep<'_>) -> Vec<Found> {
+pub(super) fn walk(sweep: &Sweep<'_>) -> Vec<FoundLogs> {
     let found = sweep.roots.iter().map(|root| match sweep.only {
-        Some(only) => sources::find_named(root, only),
-        None => sources::find(root),
+        Some(only) => sources::find_named_logs(root, only),
+        None => sources::find_logs(root),
     });
     found.collect()
 }
@@ -249,7 +249,7 @@ pub(super) fn walk(sweep: &Sweep<'_>) -> Vec<Found> {
 fn find_sessions(
     sweep: &Sweep<'_>,
     cursors: &[Cursor],
-    walked: Vec<Found>,
+    walked: Vec<FoundLogs>,
     report: &mut SweepReport,
 ) -> BTreeMap<String, Vec<SessionCopy>> {
     let by_path: HashMap<&str, &Cursor> = cursors.iter().map(|cursor| (cursor.path.as_str(), cursor)).collect();
@@ -257,12 +257,12 @@ fn find_sessions(
     for (root, found) in sweep.roots.iter().zip(walked) {
         report.unread.extend(found.unread);
         let name = root.label.clone().unwrap_or_else(|| path_text(&root.path));
-        let seen = on_threads(sweep.threads, found.logs.len(), |number, _| {
+        let seen = run_on_threads(sweep.threads, found.logs.len(), |number, _| {
             let log = &found.logs[number];
             if (sweep.is_ignored)(&log.path) {
                 return None;
             }
-            let source = sources::source_of(log.agent, &log.path);
+            let source = sources::find_source(log.agent, &log.path);
             let copy = inspect_copy(source, &name, &by_path, sweep.now);
             Some(copy.map(|copy| match by_path.get(path_text(&log.path).as_str()) {
                 Some(cursor) => (cursor.session_uid.clone(), copy, 0),
@@ -319,7 +319,7 @@ fn add_known_copies(
             continue;
         }
         let agent = copies.first().map(|copy| copy.agent);
-        let source = agent.map(|agent| sources::source_of(agent, &path));
+        let source = agent.map(|agent| sources::find_source(agent, &path));
         copies.extend(source.and_then(|source| inspect_copy(source, &cursor.root, by_path, sweep.now)));
     }
 }
@@ -333,10 +333,10 @@ fn find_stale(sweep: &Sweep<'_>, store: Option<&Store>, jobs: &[Job]) -> Result<
     let seen: HashSet<String> = masked.iter().cloned().collect();
     let mut stale: Vec<StaleSession> = masked.into_iter().map(StaleSession::remasked).collect();
     for agent in Agent::ALL {
-        let read = store.reads().derived_by_others(agent)?.into_iter();
+        let read = store.reads().sessions_derived_by_others(agent)?.into_iter();
         stale.extend(read.filter(|uid| !seen.contains(uid)).map(StaleSession::reread));
     }
-    let others = store.reads().written_elsewhere()?;
+    let others = store.reads().sessions_written_elsewhere()?;
     stale.retain(|stale| !busy.contains(stale.uid.as_str()) && !others.contains(&stale.uid));
     Ok(stale)
 }
@@ -344,7 +344,7 @@ fn find_stale(sweep: &Sweep<'_>, store: Option<&Store>, jobs: &[Job]) -> Result<
 fn modified(path: &Path) -> Option<Timestamp> {
     std::fs::metadata(path)
         .ok()
-        .and_then(|metadata| files::modified(&metadata))
+        .and_then(|metadata| files::modified_at(&metadata))
 }
 
 /// Gets the metadata of every part of a session. Returns `None` if its log does not exist.
@@ -379,7 +379,7 @@ fn inspect_copy(source: Source, root: &str, by_path: &HashMap<&str, &Cursor>, no
 }
 
 /// Returns `true` if a file was not written for a while.
-pub(crate) fn is_quiet(now: Timestamp, stat: Stat) -> bool {
+pub(crate) fn is_quiet(now: Timestamp, stat: FileStat) -> bool {
     now.as_nanosecond() - i128::from(stat.mtime_ns) > SignedDuration::from_mins(QUIET_MINUTES).as_nanos()
 }
 
@@ -393,7 +393,7 @@ fn make_job(uid: String, mut copies: Vec<SessionCopy>, cursors: &[&Cursor]) -> J
     let copies = copies
         .into_iter()
         .map(|copy| (log_of(&copy.source), copy.stat, copy.is_changed));
-    let read = cursors.iter().filter(|cursor| !cursor.is_of_copy());
+    let read = cursors.iter().filter(|cursor| !cursor.marks_copy());
     let base: Vec<Cursor> = read.map(|cursor| (*cursor).clone()).collect();
     Job {
         agent: longest.agent,
@@ -427,10 +427,10 @@ pub(super) fn log_kind(source: &Source) -> PartKind {
 
 /// Returns the metadata by which a changed file is recognised.
 #[cfg(unix)]
-pub(crate) fn stat(metadata: &Metadata) -> Stat {
+pub(crate) fn stat(metadata: &Metadata) -> FileStat {
     use std::os::unix::fs::MetadataExt;
     let nanos = |seconds: i64, nanos: i64| seconds.saturating_mul(1_000_000_000).saturating_add(nanos);
-    Stat {
+    FileStat {
         device: metadata.dev(),
         inode: metadata.ino(),
         size: metadata.size(),
@@ -440,11 +440,11 @@ pub(crate) fn stat(metadata: &Metadata) -> Stat {
 }
 
 #[cfg(not(unix))]
-pub(crate) fn stat(metadata: &Metadata) -> Stat {
-    let written = files::modified(metadata).map(|at| at.as_nanosecond());
-    Stat {
+pub(crate) fn stat(metadata: &Metadata) -> FileStat {
+    let written = files::modified_at(metadata).map(|at| at.as_nanosecond());
+    FileStat {
         size: metadata.len(),
         mtime_ns: written.and_then(|nanos| i64::try_from(nanos).ok()).unwrap_or_default(),
-        ..Stat::default()
+        ..FileStat::default()
     }
 }

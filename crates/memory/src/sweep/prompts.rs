@@ -19,9 +19,9 @@ use transcript::{Agent, HistoryPrompt, grok_project, history_prompts, is_session
 use crate::files;
 use crate::ingest::{self, LineForm, LineMasker};
 use crate::mask::{Hit, MaskVersion};
-use crate::sources::{Root, Unread};
+use crate::sources::{LogRoot, UnreadPath};
 use crate::store::foreign::{IndexedSession, indexed_sessions};
-use crate::store::{Patience, PromptFile, PromptRow, PromptSource, Stat, Store, StoreError};
+use crate::store::{FileStat, LockWait, PromptFile, PromptRow, PromptSource, Store, StoreError};
 use crate::sweep::ends::hashes;
 use crate::sweep::plan::{is_quiet, stat};
 use crate::sweep::{Sweep, SweepReport, describe_reads, path_text};
@@ -56,7 +56,7 @@ enum HistoryKind {
 /// Stores the new prompts of the agents' histories.
 pub(crate) fn run(
     sweep: &Sweep<'_>,
-    patience: Patience<'_>,
+    patience: LockWait<'_>,
     store: &mut Store,
     report: &mut SweepReport,
 ) -> Result<(), StoreError> {
@@ -89,7 +89,7 @@ pub(crate) fn run(
             Err(HistoryError::Store(error)) => return Err(error),
             Err(HistoryError::Unread(reason)) => {
                 report.faults += 1;
-                report.unread.push(Unread {
+                report.unread.push(UnreadPath {
                     path: history.path.clone(),
                     reason,
                 });
@@ -133,11 +133,11 @@ fn find_histories(sweep: &Sweep<'_>, report: &mut SweepReport) -> Vec<History> {
             }
             report.files_seen += 1;
             report.agents.entry(history.agent).or_default().files_seen += 1;
-            match files::inside(&history.root, &history.path).and_then(|real| files::open(&real)) {
+            match files::resolve_inside(&history.root, &history.path).and_then(|real| files::open_regular(&real)) {
                 Ok(_) => found.push(history),
                 Err(error) => {
                     report.faults += 1;
-                    report.unread.push(Unread {
+                    report.unread.push(UnreadPath {
                         path: history.path,
                         reason: error.to_string(),
                     });
@@ -149,7 +149,7 @@ fn find_histories(sweep: &Sweep<'_>, report: &mut SweepReport) -> Vec<History> {
 }
 
 /// Returns the files in which an agent keeps its histories. They may not exist.
-fn list_histories(root: &Root) -> Vec<History> {
+fn list_histories(root: &LogRoot) -> Vec<History> {
     let history = |kind, path, project| History {
         agent: root.agent,
         kind,
@@ -210,13 +210,13 @@ fn is_unchanged(now: Timestamp, history: &History, known: &HashMap<String, Promp
 }
 
 /// Returns the metadata of a file, or `None` if it does not exist.
-fn read_stat(path: &Path) -> Option<Stat> {
+fn read_stat(path: &Path) -> Option<FileStat> {
     fs::metadata(path).ok().map(|metadata| stat(&metadata))
 }
 
 /// Reads a file completely. Returns an error if it is larger than `bytes_max`.
-fn read_whole(root: &Path, path: &Path, bytes_max: u64) -> io::Result<(Vec<u8>, Stat)> {
-    let (file, metadata) = files::open(&files::inside(root, path)?)?;
+fn read_whole(root: &Path, path: &Path, bytes_max: u64) -> io::Result<(Vec<u8>, FileStat)> {
+    let (file, metadata) = files::open_regular(&files::resolve_inside(root, path)?)?;
     if metadata.len() > bytes_max {
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, "too large to read"));
     }
@@ -245,7 +245,7 @@ impl From<io::Error> for HistoryError {
 
 struct HistoryReader<'r> {
     sweep: &'r Sweep<'r>,
-    patience: Patience<'r>,
+    patience: LockWait<'r>,
     store: &'r mut Store,
     report: &'r mut SweepReport,
     history: &'r History,
@@ -255,8 +255,8 @@ struct HistoryReader<'r> {
 impl HistoryReader<'_> {
     /// Reads the new lines of a history.
     fn read_lines(&mut self, known: Option<&PromptFile>) -> Result<(), HistoryError> {
-        let path = files::inside(&self.history.root, &self.history.path)?;
-        let (mut file, metadata) = files::open(&path)?;
+        let path = files::resolve_inside(&self.history.root, &self.history.path)?;
+        let (mut file, metadata) = files::open_regular(&path)?;
         let stat = stat(&metadata);
         let known = match known {
             Some(known) if is_continued(&mut file, &path, known, stat)? => Some(known),
@@ -304,7 +304,14 @@ impl HistoryReader<'_> {
         self.commit(&mut batch, &[cursor])
     }
 
-    fn cursor(&self, path: &Path, stat: Stat, read_to: u64, lines: u64, ends_mid_line: bool) -> io::Result<PromptFile> {
+    fn cursor(
+        &self,
+        path: &Path,
+        stat: FileStat,
+        read_to: u64,
+        lines: u64,
+        ends_mid_line: bool,
+    ) -> io::Result<PromptFile> {
         let (head_hash, tail_hash) = hashes(path, read_to)?;
         Ok(PromptFile {
             path: path_text(&self.history.path),
@@ -337,7 +344,7 @@ impl HistoryReader<'_> {
                 self.commit(&mut batch, &[])?;
             }
         }
-        let cursor = |path: &Path, stat: Stat| PromptFile {
+        let cursor = |path: &Path, stat: FileStat| PromptFile {
             path: path_text(path),
             stat,
             read_to: stat.size,
@@ -420,7 +427,7 @@ impl PromptBatch {
 
 /// Returns `true` if a history begins with the bytes that were read from it and its unfinished last line was not
 /// continued.
-fn is_continued(file: &mut fs::File, path: &Path, known: &PromptFile, stat: Stat) -> io::Result<bool> {
+fn is_continued(file: &mut fs::File, path: &Path, known: &PromptFile, stat: FileStat) -> io::Result<bool> {
     // A shorter file was trimmed, so its lines have other numbers now.
     if stat.size < known.read_to {
         return Ok(false);
@@ -461,7 +468,7 @@ fn truncate_text(mut text: String) -> String {
 fn report_fault(report: &mut SweepReport, history: &History, nth: usize, fault: &transcript::Fault) {
     report.faults += 1;
     if nth <= REPORTED_FAULTS_MAX && !fault.mended {
-        report.unread.push(Unread {
+        report.unread.push(UnreadPath {
             path: history.path.clone(),
             reason: format!("line {}: {}", fault.line, fault.reason),
         });

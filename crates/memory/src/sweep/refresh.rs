@@ -19,14 +19,14 @@ use crate::breaks;
 use crate::ingest::{self, LineForm, LineMasker};
 use crate::kept;
 use crate::packs;
-use crate::search::Marks;
-use crate::sources::Unread;
-use crate::store::{Cursor, Extent, FreshEvents, PackedState, Store, StoreError, TAIL_NO, Tail, stand_in};
+use crate::search::FrameMarks;
+use crate::sources::UnreadPath;
+use crate::store::{Cursor, FreshEvents, PackedState, ReplaceScope, Store, StoreError, TAIL_NO, Tail, stand_in};
 
 /// A session that has to be rebuilt from its stored lines.
 pub(super) struct StaleSession {
     pub(super) uid: String,
-    extent: Extent,
+    extent: ReplaceScope,
 }
 
 impl StaleSession {
@@ -34,7 +34,7 @@ impl StaleSession {
     pub(super) fn remasked(uid: String) -> Self {
         Self {
             uid,
-            extent: Extent::Whole,
+            extent: ReplaceScope::Whole,
         }
     }
 
@@ -42,7 +42,7 @@ impl StaleSession {
     pub(super) fn reread(uid: String) -> Self {
         Self {
             uid,
-            extent: Extent::Derived,
+            extent: ReplaceScope::Derived,
         }
     }
 }
@@ -53,7 +53,7 @@ pub(super) fn run(stale: &StaleSession, sweep: &Sweep<'_>, store: &Store, send: 
     match done {
         Ok(is_connected) => is_connected,
         Err(error) => {
-            let unread = Unread {
+            let unread = UnreadPath {
                 path: PathBuf::from(&stale.uid),
                 reason: error.to_string(),
             };
@@ -96,7 +96,7 @@ impl<'w> Rebuild<'w> {
     }
 
     fn run(&mut self) -> Result<bool, StoreError> {
-        let parts = kept::parts(self.store, &self.stale.uid)?;
+        let parts = kept::list_parts(self.store, &self.stale.uid)?;
         let last = parts.len().saturating_sub(1);
         for (at, (kind, name)) in parts.iter().enumerate() {
             let is_connected = if kind.has_lines() {
@@ -125,7 +125,7 @@ impl<'w> Rebuild<'w> {
             0,
             0,
         );
-        if self.stale.extent == Extent::Whole {
+        if self.stale.extent == ReplaceScope::Whole {
             bytes = ingest::mask_bytes(self.sweep.masker, companion_form(kind), &bytes, &mut gathered.found);
         }
         self.state.companion(kind, &bytes);
@@ -195,10 +195,10 @@ impl<'w> Rebuild<'w> {
         let kept = Line {
             number,
             offset: 0,
-            body: packs::body(bytes),
+            body: packs::parse_body(bytes),
             terminated,
         };
-        if self.stale.extent != Extent::Whole {
+        if self.stale.extent != ReplaceScope::Whole {
             self.state.take(kind, &ingest::kept_line(kept), &mut gathered.delta);
             gathered.bytes_read += bytes.len() as u64;
             return Ok(());
@@ -215,7 +215,7 @@ impl<'w> Rebuild<'w> {
 
     /// Rebuilds the search data of frames that stay. Only the first piece of a part has it; for later ones this returns
     /// nothing.
-    fn rebuild_marks(&mut self, kind: PartKind, name: &str) -> Result<Vec<(i64, Marks)>, StoreError> {
+    fn rebuild_marks(&mut self, kind: PartKind, name: &str) -> Result<Vec<(i64, FrameMarks)>, StoreError> {
         let searched = searched(self.store, self.agent, kind);
         if searched.is_none() || !self.marked_parts.insert(name.to_owned()) {
             return Ok(Vec::new());
@@ -257,7 +257,7 @@ impl<'w> Rebuild<'w> {
         let replaces = if is_first { Replaces::All } else { Replaces::Nothing };
         let state = is_last.then(|| PackedState::of(&self.state));
         let change = match self.stale.extent {
-            Extent::Whole => PieceChange::Remask(StagedLines {
+            ReplaceScope::Whole => PieceChange::Remask(StagedLines {
                 replaces,
                 lines: PieceLines {
                     frames: std::mem::take(&mut gathered.frames),
@@ -272,7 +272,7 @@ impl<'w> Rebuild<'w> {
                     None => None,
                 },
             }),
-            Extent::Derived => PieceChange::Reparse(StagedRows {
+            ReplaceScope::Derived => PieceChange::Reparse(StagedRows {
                 replaces,
                 marks: self.rebuild_marks(kind, name)?,
                 last_state: state,

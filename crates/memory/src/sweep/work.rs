@@ -22,8 +22,8 @@ use crate::digest::{self, InMemorySession};
 use crate::files;
 use crate::ingest::{self, LineForm, LineMasker, PendingLine};
 use crate::packs;
-use crate::sources::{self, Unread};
-use crate::store::{Cursor, FreshDigest, FreshEvents, PackedState, Stat, Store, Tail, stand_in};
+use crate::sources::{self, UnreadPath};
+use crate::store::{Cursor, FileStat, FreshDigest, FreshEvents, PackedState, Store, Tail, stand_in};
 
 /// Reads what is new in one session. Says whether somebody still listens.
 pub(super) fn run(job: &Job, sweep: &Sweep<'_>, store: &Store, send: &dyn Fn(Output) -> bool) -> bool {
@@ -89,7 +89,7 @@ impl<'w> Worker<'w> {
                 if self.store.reads().tail(&self.job.uid, part.kind.as_str()).is_err() {
                     return Ok(false);
                 }
-                let (file, _) = files::open(&part.path)?;
+                let (file, _) = files::open_regular(&part.path)?;
                 let look = ends::look(&part.path, &file, cursor)?;
                 self.bytes_checked += look.bytes;
                 match look.ends {
@@ -138,14 +138,14 @@ impl<'w> Worker<'w> {
     /// What lies beside the log and is no file, and a copy that is no beginning of the longest log, hold something
     /// we do not keep: that is said, once.
     fn tell_of_other_logs(&mut self) {
-        for odd in sources::odd_companions(self.job.agent, &self.job.log()) {
+        for odd in sources::find_irregular_companions(self.job.agent, &self.job.log()) {
             (self.send)(Output::Failed(odd));
         }
         for (path, stat, _) in self.job.copies.iter().filter(|(.., is_new)| *is_new) {
             let same = ends::same_beginning(&self.job.log(), path, stat.size);
             if let Ok((false, bytes)) = same {
                 self.bytes_checked += bytes;
-                (self.send)(Output::Failed(Unread {
+                (self.send)(Output::Failed(UnreadPath {
                     path: path.clone(),
                     reason: "another log of the same session is longer and differs: only that one is kept".to_owned(),
                 }));
@@ -186,7 +186,7 @@ impl<'w> Worker<'w> {
             self.take(part.kind, line, &mut piece)?;
             if piece.bytes_read >= PIECE_BYTES {
                 // Its file is not yet read to the end: what it looks like is no proof that nothing is new.
-                base = match self.commit(part, Stat::default(), base, &mut piece, false)? {
+                base = match self.commit(part, FileStat::default(), base, &mut piece, false)? {
                     Some(cursor) => Some(cursor),
                     None => return Ok(false),
                 };
@@ -213,7 +213,7 @@ impl<'w> Worker<'w> {
                 file.rewind()?;
                 Ok((file, ends.clone()))
             }
-            None => Ok((files::open(&part.path)?.0, Ends::default())),
+            None => Ok((files::open_regular(&part.path)?.0, Ends::default())),
         }
     }
 
@@ -240,7 +240,12 @@ impl<'w> Worker<'w> {
                 let masked = line.mask(&mut piece.found);
                 self.state.take(kind, &masked, &mut piece.delta);
                 piece.ends.push_hash(&hash);
-                piece.keep(number, packs::stand_in(&masked).as_bytes(), length, terminated)
+                piece.keep(
+                    number,
+                    packs::format_placeholder(&masked).as_bytes(),
+                    length,
+                    terminated,
+                )
             }
         }
     }
@@ -249,7 +254,7 @@ impl<'w> Worker<'w> {
     fn commit(
         &mut self,
         part: &Part,
-        stat: Stat,
+        stat: FileStat,
         base: Option<Cursor>,
         gathered: &mut Gathered,
         is_last: bool,
@@ -357,7 +362,7 @@ impl<'w> Worker<'w> {
         let begins = std::mem::take(&mut self.is_first) && self.is_fresh;
         let name = cursor.part.clone();
         let base = self.base.clone();
-        self.base.retain(|known| !begins && !cursor.takes_place_of(known));
+        self.base.retain(|known| !begins && !cursor.replaces(known));
         self.base.push(cursor.clone());
         let change = PieceChange::Extend(Extension {
             replaces: if begins { Replaces::All } else { Replaces::Nothing },
@@ -390,7 +395,7 @@ impl<'w> Worker<'w> {
 
     /// Cursors that only remember that a copy is there.
     fn copies_of(&self, session_uid: &str) -> Vec<Cursor> {
-        let of = |(path, stat, _): &(std::path::PathBuf, Stat, bool)| Cursor {
+        let of = |(path, stat, _): &(std::path::PathBuf, FileStat, bool)| Cursor {
             session_uid: session_uid.to_owned(),
             part: PartKind::Log.as_str().to_owned(),
             path: path_text(path),
@@ -406,7 +411,7 @@ impl<'w> Worker<'w> {
     }
 
     /// `at`: bytes and lines read, and whether the last line has no break.
-    fn cursor(&self, part: &Part, stat: Stat, ends: &Ends, at: (u64, u64, bool)) -> Cursor {
+    fn cursor(&self, part: &Part, stat: FileStat, ends: &Ends, at: (u64, u64, bool)) -> Cursor {
         Cursor {
             session_uid: self.target(),
             part: part_name(part),

@@ -18,11 +18,11 @@ use self::room::RawUsage;
 use super::budget::{BATCH_WEIGHT, Budget};
 use super::piece::{Output, Piece, PieceChange, Replaces};
 use super::plan::{Job, Plan};
-use super::{Sweep, SweepReport, describe_reads, several};
+use super::{Sweep, SweepReport, count_noun, describe_reads};
 use crate::digest;
-use crate::packs::{self, Unsynced};
+use crate::packs::{self, UnsyncedPacks};
 use crate::retention;
-use crate::store::{Cursor, Extent, FrameRow, Patience, Stat, Store, StoreError, WriteLock};
+use crate::store::{Cursor, FileStat, FrameRow, LockWait, ReplaceScope, Store, StoreError, WriteLock};
 
 /// A batch is committed when it has this many pieces or raw bytes, or when no piece arrived for a moment.
 const BATCH_PIECES: usize = 64;
@@ -37,9 +37,9 @@ type PackEnd = (String, u64, u64);
 pub(super) struct Writer<'w> {
     store: &'w mut Store,
     sweep: &'w Sweep<'w>,
-    patience: Patience<'w>,
+    patience: LockWait<'w>,
     command: &'w str,
-    indexes: &'w [(String, Stat)],
+    indexes: &'w [(String, FileStat)],
     bytes_total: u64,
     bytes_done: u64,
     /// Sessions with unfinished work.
@@ -60,7 +60,7 @@ impl<'w> Writer<'w> {
     pub(super) fn new(
         store: &'w mut Store,
         sweep: &'w Sweep<'w>,
-        patience: Patience<'w>,
+        patience: LockWait<'w>,
         command: &'w str,
         plan: &'w Plan,
     ) -> Self {
@@ -143,7 +143,7 @@ impl<'w> Writer<'w> {
                 Ok(((), format!("dropped {} unfinished sessions", left.len())))
             })?;
         }
-        retention::drop_orphans(self.store, &lock)
+        retention::delete_orphaned_packs(self.store, &lock)
     }
 
     fn commit(&mut self, batch: Vec<Piece>) -> Result<(), StoreError> {
@@ -180,12 +180,12 @@ impl<'w> Writer<'w> {
 
     /// Returns `true` if the store still has the cursors that a piece is based on.
     fn is_current(&self, piece: &Piece, ahead: &HashSet<String>) -> Result<bool, StoreError> {
-        if self.dropped.contains(&piece.into) || self.store.reads().is_buried(&piece.uid)? {
+        if self.dropped.contains(&piece.into) || self.store.reads().has_tombstone(&piece.uid)? {
             return Ok(false);
         }
         // If the session was evicted meanwhile, only its log, read from the beginning, can bring it back.
         let may_be_evicted = matches!(piece.change, PieceChange::Restart(_) | PieceChange::UpdateCursors(_));
-        if !may_be_evicted && self.store.reads().is_let_go(&piece.uid)? {
+        if !may_be_evicted && self.store.reads().is_evicted(&piece.uid)? {
             return Ok(false);
         }
         // Earlier pieces of the same session are in this batch.
@@ -195,7 +195,7 @@ impl<'w> Writer<'w> {
         match &piece.change {
             // A staging copy is ours unless another sweep deleted it as the rest of a crash, or created one itself.
             PieceChange::Restart(_) | PieceChange::Remask(_) | PieceChange::Reparse(_) => {
-                Ok(piece.replaces() == Replaces::All || self.store.reads().is_signed(&piece.into, self.mark)?)
+                Ok(piece.replaces() == Replaces::All || self.store.reads().is_marked_by(&piece.into, self.mark)?)
             }
             PieceChange::Extend(extension) => self.has_base(piece, &extension.base),
             PieceChange::UpdateCursors(update) => self.has_base(piece, &update.base),
@@ -205,12 +205,12 @@ impl<'w> Writer<'w> {
     /// Returns `true` if the cursors of the session in the store are those in `base`.
     fn has_base(&self, piece: &Piece, base: &[Cursor]) -> Result<bool, StoreError> {
         let cursors = self.store.reads().cursors_of(&piece.into)?;
-        let read: Vec<Cursor> = cursors.into_iter().filter(|cursor| !cursor.is_of_copy()).collect();
+        let read: Vec<Cursor> = cursors.into_iter().filter(|cursor| !cursor.marks_copy()).collect();
         match piece.replaces() {
             // If there are cursors, another sweep has read a session that was new when this one started.
             Replaces::All => Ok(read.is_empty()),
             Replaces::Nothing | Replaces::Part => {
-                let is_there = |known: &Cursor| read.iter().any(|cursor| cursor.is_as_far_as(known));
+                let is_there = |known: &Cursor| read.iter().any(|cursor| cursor.has_same_position(known));
                 Ok(read.len() == base.len() && base.iter().all(is_there))
             }
         }
@@ -222,7 +222,7 @@ impl<'w> Writer<'w> {
         let mut old = Vec::new();
         let mut rows: Vec<Vec<FrameRow>> = Vec::new();
         let mut ends = HashMap::new();
-        let mut unsynced = Unsynced::default();
+        let mut unsynced = UnsyncedPacks::default();
         let look = self.store.look()?;
         for piece in batch {
             let reads = self.store.reads();
@@ -233,7 +233,7 @@ impl<'w> Writer<'w> {
             }
             if piece
                 .promotion()
-                .is_some_and(|promotion| promotion.extent == Extent::Whole)
+                .is_some_and(|promotion| promotion.extent == ReplaceScope::Whole)
             {
                 old.extend(reads.packs_of(&piece.uid)?);
             }
@@ -289,7 +289,7 @@ impl<'w> Writer<'w> {
         &self,
         piece: &Piece,
         ends: &mut HashMap<(String, String), PackEnd>,
-        unsynced: &mut Unsynced,
+        unsynced: &mut UnsyncedPacks,
     ) -> Result<Vec<FrameRow>, StoreError> {
         let frames = piece.frames();
         if frames.is_empty() {
@@ -301,10 +301,11 @@ impl<'w> Writer<'w> {
             ends.insert(key.clone(), self.pack_end(piece)?);
         }
         let (pack, frame_no, end) = ends.get_mut(&key).expect("put there just now");
-        let starts = packs::append(&directory, pack, *end, frames, unsynced).map_err(|source| StoreError::Io {
-            path: directory.path(pack),
-            source,
-        })?;
+        let starts =
+            packs::append_frames(&directory, pack, *end, frames, unsynced).map_err(|source| StoreError::Io {
+                path: directory.path(pack),
+                source,
+            })?;
         let mut rows = Vec::new();
         for (frame, start) in frames.iter().zip(starts) {
             rows.push(FrameRow {
@@ -336,11 +337,11 @@ impl<'w> Writer<'w> {
         packs.extend(reads.packs_of_part(&piece.into, &piece.part)?);
         let generation = packs
             .iter()
-            .map(|pack| packs::generation(pack))
+            .map(|pack| packs::parse_generation(pack))
             .max()
             .unwrap_or_default()
             + 1;
-        Ok((packs::name(&piece.uid, &piece.part, generation), 0, 0))
+        Ok((packs::pack_name(&piece.uid, &piece.part, generation), 0, 0))
     }
 
     /// Adds a committed piece to the counts.
@@ -424,7 +425,7 @@ fn random_mark() -> u64 {
 /// Returns the sentence for the operation log about the work done so far.
 fn describe_progress(command: &str, bytes: u64, sessions: u64, digests: u64, report: &SweepReport) -> String {
     match command {
-        "rebuild" => format!("rebuilt the rows of {}", several(sessions, "session")),
+        "rebuild" => format!("rebuilt the rows of {}", count_noun(sessions, "session")),
         _ => describe_reads(bytes, sessions, 0, digests, &report.evicted),
     }
 }

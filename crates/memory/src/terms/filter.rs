@@ -18,7 +18,7 @@ use thiserror::Error;
 use twox_hash::XxHash3_64;
 
 use super::fold::{Folded, compose};
-use super::words::{self, Kind};
+use super::words::{self, WordKind};
 
 /// The first byte. It changes if the words, the hashes or the format change. A filter of another version is ignored.
 pub const VERSION: u8 = 1;
@@ -37,13 +37,13 @@ const SEEN_WORDS: usize = 1 << 18;
 
 /// A key that a filter can be tested for.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Key {
+pub enum FilterKey {
     /// A folded word.
     Word(Box<str>),
     Trigram(u32),
 }
 
-impl Key {
+impl FilterKey {
     /// Returns the key of a folded word, or `None` if it is too long.
     pub fn word(folded: &str) -> Option<Self> {
         (folded.len() <= WORD_BYTES_MAX).then(|| Self::Word(folded.into()))
@@ -60,7 +60,7 @@ impl Key {
 pub enum Need {
     /// Nothing is required, so every frame may match.
     Anything,
-    Key(Key),
+    Key(FilterKey),
     All(Vec<Need>),
     Any(Vec<Need>),
 }
@@ -93,18 +93,18 @@ impl Need {
     }
 
     /// Returns `true` if trigrams are required.
-    pub fn asks_trigrams(&self) -> bool {
+    pub fn needs_trigrams(&self) -> bool {
         match self {
-            Self::Anything | Self::Key(Key::Word(_)) => false,
-            Self::Key(Key::Trigram(_)) => true,
-            Self::All(needs) | Self::Any(needs) => needs.iter().any(Self::asks_trigrams),
+            Self::Anything | Self::Key(FilterKey::Word(_)) => false,
+            Self::Key(FilterKey::Trigram(_)) => true,
+            Self::All(needs) | Self::Any(needs) => needs.iter().any(Self::needs_trigrams),
         }
     }
 }
 
 /// Collects the words and trigrams of texts and builds a filter. Create one per thread and reuse it, because it is
 /// large.
-pub struct Builder {
+pub struct FilterBuilder {
     words: HashSet<u64, BuildHasherDefault<IdentityHasher>>,
     recent: RecentWords,
     trigrams: Trigrams,
@@ -126,7 +126,7 @@ struct Trigrams {
     all: Vec<u32>,
 }
 
-impl Default for Builder {
+impl Default for FilterBuilder {
     fn default() -> Self {
         Self {
             words: HashSet::default(),
@@ -143,7 +143,7 @@ impl Default for Builder {
     }
 }
 
-impl Builder {
+impl FilterBuilder {
     /// Adds one decoded text of the frame.
     pub fn add(&mut self, text: &str) {
         let text = compose(text);
@@ -151,11 +151,11 @@ impl Builder {
         let folded = &self.folded;
         let bytes = folded.as_str().as_bytes();
         self.trigrams.add(bytes);
-        words::each(&text, &mut |kind, place| {
-            if !matches!(kind, Kind::Run | Kind::Part) {
+        words::each_word(&text, &mut |kind, place| {
+            if !matches!(kind, WordKind::Run | WordKind::Part) {
                 return;
             }
-            let (start, end) = (folded.place_here(place.start), folded.place_here(place.end));
+            let (start, end) = (folded.to_folded_offset(place.start), folded.to_folded_offset(place.end));
             if end - start > WORD_BYTES_MAX {
                 return;
             }
@@ -294,7 +294,7 @@ pub struct Filter<'f> {
 }
 
 /// Splits a filter into the part without trigrams, and the trigrams.
-pub fn halves(filter: &[u8]) -> (&[u8], &[u8]) {
+pub fn split_halves(filter: &[u8]) -> (&[u8], &[u8]) {
     let words = filter.get(1..5).and_then(<[u8]>::first_chunk).map_or(0, blocks_size);
     filter.split_at((HEAD_BYTES + words).min(filter.len()))
 }
@@ -346,8 +346,8 @@ impl<'f> Filter<'f> {
     pub fn may_hold(&self, need: &Need) -> bool {
         match need {
             Need::Anything => true,
-            Need::Key(Key::Word(word)) => self.words.is_none_or(|words| contains(words, hash(word.as_bytes()))),
-            Need::Key(Key::Trigram(trigram)) => self
+            Need::Key(FilterKey::Word(word)) => self.words.is_none_or(|words| contains(words, hash(word.as_bytes()))),
+            Need::Key(FilterKey::Trigram(trigram)) => self
                 .trigrams
                 .is_none_or(|blocks| contains(blocks, mix_trigram(*trigram))),
             Need::All(needs) => needs.iter().all(|need| self.may_hold(need)),
@@ -441,13 +441,13 @@ mod tests {
     use super::*;
 
     fn of(text: &str) -> Vec<u8> {
-        let mut builder = Builder::default();
+        let mut builder = FilterBuilder::default();
         builder.add(text);
         builder.finish()
     }
 
     fn word(folded: &str) -> Need {
-        Need::Key(Key::word(folded).unwrap())
+        Need::Key(FilterKey::word(folded).unwrap())
     }
 
     #[test]
@@ -461,14 +461,14 @@ mod tests {
             assert!(!filter.may_hold(&word(absent)), "{absent}");
         }
         for (text, is_there) in [("c/main.r", true), ("文件", true), ("件文", false), ("main rs", false)] {
-            let need = Need::all(Key::trigrams(text).map(Need::Key));
+            let need = Need::all(FilterKey::trigrams(text).map(Need::Key));
             assert_eq!(filter.may_hold(&need), is_there, "{text}");
         }
     }
 
     #[test]
     fn finish_resets_the_builder() {
-        let mut builder = Builder::default();
+        let mut builder = FilterBuilder::default();
         builder.add("first words");
         builder.finish();
         builder.add("second texts");
@@ -478,7 +478,7 @@ mod tests {
     proptest! {
         #[test]
         fn every_trigram_is_added(texts in proptest::collection::vec("[abA é文_.\\x00]{0,24}", 0..8)) {
-            let mut builder = Builder::default();
+            let mut builder = FilterBuilder::default();
             let mut all = std::collections::BTreeSet::new();
             for text in &texts {
                 builder.add(text);
@@ -530,19 +530,19 @@ mod tests {
     #[test]
     fn both_halves_together_decide_like_the_whole_filter() {
         let bytes = of("ParseConfig in src/Main.rs");
-        let (words, trigrams) = halves(&bytes);
+        let (words, trigrams) = split_halves(&bytes);
         assert_eq!([words, trigrams].concat(), bytes);
         let whole = Filter::read(&bytes).unwrap();
         let halves = [Filter::read(words).unwrap(), Filter::of_trigrams(trigrams).unwrap()];
         assert_eq!((whole.is_half(), halves[0].is_half()), (false, true));
         for text in ["config", "parsec", "main", "confog", "src"] {
-            let trigrams = Need::all(Key::trigrams(text).map(Need::Key));
+            let trigrams = Need::all(FilterKey::trigrams(text).map(Need::Key));
             for need in [word(text), trigrams.clone(), Need::all([word(text), trigrams])] {
                 let together = halves.iter().all(|half| half.may_hold(&need));
                 assert_eq!(together, whole.may_hold(&need), "{text}");
             }
         }
         assert_eq!(Filter::of_trigrams(&[0; 31]).unwrap_err(), FilterError::Damaged);
-        assert_eq!(super::halves(&[1, 9]), (&[1, 9][..], &[][..]));
+        assert_eq!(super::split_halves(&[1, 9]), (&[1, 9][..], &[][..]));
     }
 }

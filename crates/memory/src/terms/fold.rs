@@ -130,14 +130,14 @@ impl Folded {
     }
 
     /// Converts an offset in the folded text to one in the composed text.
-    pub fn place_there(&self, here: usize) -> usize {
+    pub fn to_composed_offset(&self, here: usize) -> usize {
         let before = self.shifts.partition_point(|shift| shift.0 <= here);
         let (base, there) = before.checked_sub(1).map_or((0, 0), |at| self.shifts[at]);
         there + (here - base)
     }
 
     /// Converts an offset in the composed text to one in the folded text.
-    pub fn place_here(&self, there: usize) -> usize {
+    pub fn to_folded_offset(&self, there: usize) -> usize {
         let before = self.shifts.partition_point(|shift| shift.1 <= there);
         let (here, base) = before.checked_sub(1).map_or((0, 0), |at| self.shifts[at]);
         here + (there - base)
@@ -198,10 +198,10 @@ mod tests {
         let folded = Folded::of(text);
         assert_eq!(folded.as_str(), "aßb ⱥc s");
         for (there, c) in text.char_indices() {
-            let here = folded.place_here(there);
+            let here = folded.to_folded_offset(there);
             assert_eq!(folded.as_str()[here..].chars().next(), Some(fold_char(c)));
-            assert_eq!(folded.place_there(here), there);
+            assert_eq!(folded.to_composed_offset(here), there);
         }
-        assert_eq!(folded.place_there(folded.as_str().len()), text.len());
+        assert_eq!(folded.to_composed_offset(folded.as_str().len()), text.len());
     }
 }

@@ -8,9 +8,9 @@
 
 use rustc_hash::FxHashSet;
 
-use super::filter::{Key, Need, WORD_BYTES_MAX};
+use super::filter::{FilterKey, Need, WORD_BYTES_MAX};
 use super::fold::{Folded, compose};
-use super::words::{self, Kind};
+use super::words::{self, WordKind};
 
 /// Maximum number of pieces in a condition. More of them would not narrow the result further.
 const PIECES_MAX: usize = 16;
@@ -33,10 +33,10 @@ impl Vocabulary {
                 known.insert(word.into());
             }
         };
-        words::each(&text, &mut |kind, place| {
-            let word = &folded.as_str()[folded.place_here(place.start)..folded.place_here(place.end)];
+        words::each_word(&text, &mut |kind, place| {
+            let word = &folded.as_str()[folded.to_folded_offset(place.start)..folded.to_folded_offset(place.end)];
             match kind {
-                Kind::Pair => {}
+                WordKind::Pair => {}
                 _ if word.len() <= WORD_BYTES_MAX => put(word),
                 // Users do not type it completely; its pieces find it.
                 _ => word.as_bytes().windows(3).filter_map(plain_piece).for_each(&mut put),
@@ -66,16 +66,16 @@ impl Vocabulary {
 
 /// A condition on the words of a frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Sought {
+pub enum WordCondition {
     /// The frame has all of these words.
     Words(Vec<String>),
     /// One of the words contains this piece.
     Piece(String),
-    All(Vec<Sought>),
-    Any(Vec<Sought>),
+    All(Vec<WordCondition>),
+    Any(Vec<WordCondition>),
 }
 
-impl Sought {
+impl WordCondition {
     /// Returns the condition for a need, or `None` if words cannot decide it. `has_pieces` is `true` if the index can
     /// find pieces.
     pub fn of(need: &Need, has_pieces: bool) -> Option<Self> {
@@ -95,13 +95,13 @@ impl Sought {
         let mut all = Vec::new();
         for need in needs {
             match need {
-                Need::Key(Key::Word(word)) => own.push(word.to_string()),
-                Need::Key(Key::Trigram(trigram)) => own.extend(unspaced_character(*trigram)),
+                Need::Key(FilterKey::Word(word)) => own.push(word.to_string()),
+                Need::Key(FilterKey::Trigram(trigram)) => own.extend(unspaced_character(*trigram)),
                 other => all.extend(Self::of(other, has_pieces)),
             }
         }
         let pieces = needs.iter().filter_map(|need| match need {
-            Need::Key(Key::Trigram(trigram)) => plain_piece(&trigram.to_be_bytes()[1..]).map(str::to_owned),
+            Need::Key(FilterKey::Trigram(trigram)) => plain_piece(&trigram.to_be_bytes()[1..]).map(str::to_owned),
             _ => None,
         });
         // A piece of a required word adds nothing.
@@ -136,8 +136,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::search::filter::{Builder, Filter};
-    use crate::search::matching::{About, Matcher};
+    use crate::search::filter::{Filter, FilterBuilder};
+    use crate::search::matching::{Matcher, TextContext};
     use crate::search::query::Query;
 
     fn of(text: &str) -> String {
@@ -147,12 +147,12 @@ mod tests {
     }
 
     /// Evaluates a condition like an index.
-    fn is_met(words: &str, sought: &Sought) -> bool {
+    fn is_met(words: &str, sought: &WordCondition) -> bool {
         match sought {
-            Sought::Words(own) => own.iter().all(|own| words.split(' ').any(|word| word == own)),
-            Sought::Piece(piece) => words.contains(piece.as_str()),
-            Sought::All(all) => all.iter().all(|one| is_met(words, one)),
-            Sought::Any(any) => any.iter().any(|one| is_met(words, one)),
+            WordCondition::Words(own) => own.iter().all(|own| words.split(' ').any(|word| word == own)),
+            WordCondition::Piece(piece) => words.contains(piece.as_str()),
+            WordCondition::All(all) => all.iter().all(|one| is_met(words, one)),
+            WordCondition::Any(any) => any.iter().any(|one| is_met(words, one)),
         }
     }
 
@@ -170,21 +170,27 @@ mod tests {
     fn whole_words_are_sought_as_words_and_prefixes_by_their_pieces() {
         let sought_by = |text: &str, has_pieces| {
             let query = Query::words(text).unwrap();
-            Sought::of(&query.terms[0].need, has_pieces)
+            WordCondition::of(&query.terms[0].need, has_pieces)
         };
-        let words = |words: &[&str]| Sought::Words(words.iter().map(|word| (*word).to_owned()).collect());
-        let piece = |piece: &str| Sought::Piece(piece.to_owned());
+        let words = |words: &[&str]| WordCondition::Words(words.iter().map(|word| (*word).to_owned()).collect());
+        let piece = |piece: &str| WordCondition::Piece(piece.to_owned());
         assert_eq!(
             sought_by("main.rs", true),
-            Some(Sought::All(vec![words(&["main", "rs"])]))
+            Some(WordCondition::All(vec![words(&["main", "rs"])]))
         );
         assert_eq!(
             sought_by("migr*", true),
-            Some(Sought::All(vec![piece("mig"), piece("igr")]))
+            Some(WordCondition::All(vec![piece("mig"), piece("igr")]))
         );
         assert_eq!(sought_by("migr*", false), None);
-        assert_eq!(sought_by("文件", false), Some(Sought::All(vec![words(&["文", "件"])])));
-        assert_eq!(sought_by("\"a b\"", true), Some(Sought::All(vec![words(&["a", "b"])])));
+        assert_eq!(
+            sought_by("文件", false),
+            Some(WordCondition::All(vec![words(&["文", "件"])]))
+        );
+        assert_eq!(
+            sought_by("\"a b\"", true),
+            Some(WordCondition::All(vec![words(&["a", "b"])]))
+        );
     }
 
     proptest! {
@@ -192,7 +198,7 @@ mod tests {
         #[test]
         fn no_matching_text_is_missed(text in "[a-cA-C0-1_ ./文件ßß]{0,60}", from in 0usize..20, length in 1usize..8) {
             let words = of(&text);
-            let mut builder = Builder::default();
+            let mut builder = FilterBuilder::default();
             builder.add(&text);
             let filter = builder.finish();
             let piece: String = text.chars().skip(from).take(length).collect();
@@ -202,8 +208,8 @@ mod tests {
             for query in queries.into_iter().flatten() {
                 for (at, term) in query.terms.iter().enumerate() {
                     let may_hold = Filter::read(&filter).unwrap().may_hold(&term.need);
-                    let sought = Sought::of(&term.need, true);
-                    let about = About { field: transcript::Field::Prompt, role: transcript::Role::User, tool: None, kinds: None };
+                    let sought = WordCondition::of(&term.need, true);
+                    let about = TextContext { field: transcript::Field::Prompt, role: transcript::Role::User, tool: None, kinds: None };
                     let is_there = Matcher::new(&query).find(&about, &text).is_some_and(|found| found.terms & 1 << at != 0);
                     let is_found = sought.is_none_or(|sought| is_met(&words, &sought));
                     prop_assert!(may_hold || !is_there);

@@ -18,7 +18,7 @@ use unicode_normalization::char::is_combining_mark;
 
 /// The kind of a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum WordKind {
     Run,
     Part,
     /// One character of an unspaced script.
@@ -28,7 +28,7 @@ pub enum Kind {
 }
 
 /// Calls `take` with every word of a composed text and its range.
-pub fn each(text: &str, take: &mut impl FnMut(Kind, Range<usize>)) {
+pub fn each_word(text: &str, take: &mut impl FnMut(WordKind, Range<usize>)) {
     let bytes = text.as_bytes();
     let mut at = 0;
     while at < bytes.len() {
@@ -47,7 +47,7 @@ pub fn each(text: &str, take: &mut impl FnMut(Kind, Range<usize>)) {
             if block.capital >> start & low_bits(length) & !1 != 0 {
                 each_part(bytes, place.clone(), take);
             }
-            take(Kind::Run, place);
+            take(WordKind::Run, place);
             word &= !low_bits(start + length);
         }
         let is_wide = bytes.get(end).is_some_and(|byte| !byte.is_ascii());
@@ -66,7 +66,7 @@ pub fn is_sequence(text: &str, found: &Range<usize>) -> bool {
 }
 
 /// Returns `true` if a range is a prefix of a word sequence: it starts with a word and may end anywhere.
-pub fn is_opening(text: &str, found: &Range<usize>) -> bool {
+pub fn is_prefix(text: &str, found: &Range<usize>) -> bool {
     match last_run(text, found) {
         // A single run must start where a run or a part starts.
         Some(run) if run.start == found.start => is_boundary(text, run.start),
@@ -87,7 +87,7 @@ pub fn has_words(text: &str) -> bool {
 }
 
 /// Removes the characters at both ends of a text that belong to no word.
-pub fn trim(text: &str) -> &str {
+pub fn trim_separators(text: &str) -> &str {
     let text = text.trim_start_matches(|c| matches!(class(c), Class::Gap | Class::Mark));
     text.trim_end_matches(|c| class(c) == Class::Gap)
 }
@@ -228,7 +228,7 @@ fn low_bits(count: u32) -> u64 {
 }
 
 /// Calls `take` with the parts of an ASCII run, if it has any.
-fn each_part(bytes: &[u8], run: Range<usize>, take: &mut impl FnMut(Kind, Range<usize>)) {
+fn each_part(bytes: &[u8], run: Range<usize>, take: &mut impl FnMut(WordKind, Range<usize>)) {
     let mut part = run.start;
     let (mut before, mut last) = (Class::Gap, Class::Gap);
     for at in run.clone() {
@@ -239,18 +239,18 @@ fn each_part(bytes: &[u8], run: Range<usize>, take: &mut impl FnMut(Kind, Range<
             _ => part,
         };
         if boundary > part {
-            take(Kind::Part, part..boundary);
+            take(WordKind::Part, part..boundary);
             part = boundary;
         }
         (before, last) = (last, class);
     }
     if part > run.start {
-        take(Kind::Part, part..run.end);
+        take(WordKind::Part, part..run.end);
     }
 }
 
 /// Calls `take` with the words that start at a character of any class, and returns their end.
-fn each_word_at(text: &str, at: usize, take: &mut impl FnMut(Kind, Range<usize>)) -> usize {
+fn each_word_at(text: &str, at: usize, take: &mut impl FnMut(WordKind, Range<usize>)) -> usize {
     let (class, width) = class_at(text, at);
     match class {
         Class::Gap | Class::Mark => at + width,
@@ -260,7 +260,7 @@ fn each_word_at(text: &str, at: usize, take: &mut impl FnMut(Kind, Range<usize>)
 }
 
 /// Calls `take` with the words of the run that starts here, and returns its end.
-fn each_run_word(text: &str, start: usize, take: &mut impl FnMut(Kind, Range<usize>)) -> usize {
+fn each_run_word(text: &str, start: usize, take: &mut impl FnMut(WordKind, Range<usize>)) -> usize {
     let mut part = start;
     let mut at = start;
     // The classes of the last two characters that are not marks, and the offset of the last one.
@@ -287,7 +287,7 @@ fn each_run_word(text: &str, start: usize, take: &mut impl FnMut(Kind, Range<usi
                 _ => part,
             };
             if boundary > part {
-                take(Kind::Part, part..boundary);
+                take(WordKind::Part, part..boundary);
                 part = boundary;
             }
             (before, last, last_at) = (last, class, at);
@@ -295,14 +295,14 @@ fn each_run_word(text: &str, start: usize, take: &mut impl FnMut(Kind, Range<usi
         at += width;
     }
     if part > start {
-        take(Kind::Part, part..at);
+        take(WordKind::Part, part..at);
     }
-    take(Kind::Run, start..at);
+    take(WordKind::Run, start..at);
     at
 }
 
 /// Calls `take` with the characters and pairs of an unspaced range, and returns its end.
-fn each_unspaced(text: &str, start: usize, take: &mut impl FnMut(Kind, Range<usize>)) -> usize {
+fn each_unspaced(text: &str, start: usize, take: &mut impl FnMut(WordKind, Range<usize>)) -> usize {
     let mut before = None;
     let mut at = start;
     while at < text.len() {
@@ -311,9 +311,9 @@ fn each_unspaced(text: &str, start: usize, take: &mut impl FnMut(Kind, Range<usi
             break;
         }
         if class == Class::Unspaced {
-            take(Kind::Character, at..at + width);
+            take(WordKind::Character, at..at + width);
             if let Some(before) = before {
-                take(Kind::Pair, before..at + width);
+                take(WordKind::Pair, before..at + width);
             }
             before = Some(at);
         }
@@ -409,7 +409,7 @@ mod tests {
 
     fn words(text: &str) -> String {
         let mut expected = Vec::new();
-        each(text, &mut |_, place| expected.push(text[place].to_owned()));
+        each_word(text, &mut |_, place| expected.push(text[place].to_owned()));
         expected.join(" ")
     }
 
@@ -432,7 +432,7 @@ mod tests {
             // Some runs are longer than a block.
             let text = text.replacen('_', &long, 1);
             let (mut found, mut expected) = (Vec::new(), Vec::new());
-            each(&text, &mut |kind, place| found.push((kind, place)));
+            each_word(&text, &mut |kind, place| found.push((kind, place)));
             let mut at = 0;
             while at < text.len() {
                 at = each_word_at(&text, at, &mut |kind, place| expected.push((kind, place)));
@@ -501,7 +501,7 @@ mod tests {
     fn a_prefix_starts_at_a_word_and_may_end_inside_one() {
         let in_text = |text: &str, word: &str| {
             text.match_indices(word)
-                .any(|(at, found)| is_opening(text, &(at..at + found.len())))
+                .any(|(at, found)| is_prefix(text, &(at..at + found.len())))
         };
         assert!(
             in_text("migrations", "migrat") && in_text("dbMigrations", "Migrat") && in_text("db_migrations", "migrat")
@@ -522,7 +522,7 @@ mod tests {
         #[test]
         fn a_range_is_a_word_exactly_if_it_is_a_word_of_the_text(text in texts()) {
             let mut given = Vec::new();
-            each(&text, &mut |kind, place| if matches!(kind, Kind::Run | Kind::Part) { given.push(place) });
+            each_word(&text, &mut |kind, place| if matches!(kind, WordKind::Run | WordKind::Part) { given.push(place) });
             let borders: Vec<usize> = text.char_indices().map(|(at, _)| at).chain([text.len()]).collect();
             for (at, start) in borders.iter().enumerate() {
                 for end in &borders[at + 1..] {
@@ -539,7 +539,7 @@ mod tests {
         #[test]
         fn every_word_of_a_text_is_a_sequence_in_it(text in "\\PC{0,40}") {
             let mut places = Vec::new();
-            each(&text, &mut |_, place| places.push(place));
+            each_word(&text, &mut |_, place| places.push(place));
             for place in places {
                 prop_assert!(is_sequence(&text, &place), "{:?} in {:?}", &text[place.clone()], text);
             }

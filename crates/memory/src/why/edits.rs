@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use transcript::{Agent, Change, Edited, Kind, LineBody, PartKind, SessionEvent, changes, edited, runs_commands};
 
 use super::paths::TargetFile;
-use crate::store::{Listed, Status, Store, StoreError};
+use crate::store::{ListedSession, SessionStatus, Store, StoreError};
 use crate::{kept, packs};
 
 /// Maximum number of edits of one file that are replayed. The newest ones are kept.
@@ -33,13 +33,13 @@ pub(super) struct FoundEdit {
 /// Returns all edits of the file, oldest first.
 pub(super) fn find_edits(
     store: &Store,
-    sessions: &[Listed],
+    sessions: &[ListedSession],
     target: &mut TargetFile,
 ) -> Result<Vec<FoundEdit>, StoreError> {
     let mut found = Vec::new();
     let names = target.file_names();
     for (at, session) in sessions.iter().enumerate() {
-        if session.status != Status::Kept {
+        if session.status != SessionStatus::Kept {
             continue;
         }
         if store.reads().may_name_file(&session.session_uid, &names)? {
@@ -54,7 +54,7 @@ pub(super) fn find_edits(
 }
 
 /// Adds the former paths of the file if one of the edits moved it here. Returns `true` if a new path was added.
-pub(super) fn note_moves(found: &[FoundEdit], sessions: &[Listed], target: &mut TargetFile) -> bool {
+pub(super) fn note_moves(found: &[FoundEdit], sessions: &[ListedSession], target: &mut TargetFile) -> bool {
     let before = target.file_names().len() + target.names.len();
     for edit in found {
         let directory = sessions[edit.session].cwd.as_deref();
@@ -71,7 +71,7 @@ pub(super) fn note_moves(found: &[FoundEdit], sessions: &[Listed], target: &mut 
 fn find_session_edits(
     store: &Store,
     at: usize,
-    session: &Listed,
+    session: &ListedSession,
     target: &mut TargetFile,
     found: &mut Vec<FoundEdit>,
 ) -> Result<(), StoreError> {
@@ -180,9 +180,9 @@ fn read_event_lines<'e>(
     let mut lines = HashMap::new();
     for (part, numbers) in wanted {
         let sorted: Vec<u64> = numbers.iter().copied().collect();
-        for run in kept::runs(&sorted) {
+        for run in kept::merge_line_ranges(&sorted) {
             kept::each_line_of(store, uid, part.as_str(), &run, |number, line| {
-                if let (true, LineBody::Bytes(line)) = (numbers.contains(&number), packs::body(line)) {
+                if let (true, LineBody::Bytes(line)) = (numbers.contains(&number), packs::parse_body(line)) {
                     lines.insert((part, number), line.to_vec());
                 }
             })?;

@@ -40,7 +40,7 @@ impl TargetFile {
             Some(directory.join(path.file_name()?))
         });
         let own = real.clone().unwrap_or_else(|| path.clone());
-        let checkout = own.parent().and_then(repos::checkout);
+        let checkout = own.parent().and_then(repos::find_checkout);
         let name = checkout
             .as_ref()
             .and_then(|checkout| own.strip_prefix(&checkout.root).ok());
@@ -68,7 +68,7 @@ impl TargetFile {
         let Some(path) = absolute_path(path, directory) else {
             return;
         };
-        let checkout = path.parent().and_then(repos::checkout);
+        let checkout = path.parent().and_then(repos::find_checkout);
         if let (Some(own), Some(checkout)) = (&self.checkout, checkout)
             && own.is_same_as(&checkout)
             && let Ok(name) = path.strip_prefix(&checkout.root)
@@ -102,7 +102,7 @@ impl TargetFile {
         let checkout = self
             .checkouts
             .entry(parent.to_owned())
-            .or_insert_with(|| repos::checkout(parent));
+            .or_insert_with(|| repos::find_checkout(parent));
         if let Some(checkout) = checkout
             && own.is_same_as(checkout)
             && let Ok(name) = path.strip_prefix(&checkout.root)
@@ -111,10 +111,10 @@ impl TargetFile {
             return true;
         }
         // If the worktree was removed, its path still names the main checkout.
-        let Some((main, inside)) = repos::in_worktree(&path) else {
+        let Some((main, inside)) = repos::split_worktree_path(&path) else {
             return false;
         };
-        let is_same_repository = repos::checkout(&main).is_some_and(|main| own.is_same_as(&main));
+        let is_same_repository = repos::find_checkout(&main).is_some_and(|main| own.is_same_as(&main));
         is_same_repository && self.names.contains(&inside)
     }
 }

@@ -12,7 +12,7 @@ use transcript::{Kind, Side};
 use super::edits::{self, FoundEdit};
 use super::paths::{TargetFile, absolute_path, is_windows_path, path_parts};
 use super::show;
-use crate::store::{Listed, Status, Store, StoreError};
+use crate::store::{ListedSession, SessionStatus, Store, StoreError};
 
 /// Maximum number of recorded paths whose edits are compared with a file.
 const COMPARED_MAX: usize = 8;
@@ -48,7 +48,7 @@ pub struct LikelySource {
 pub fn recorded_paths(
     store: &Store,
     name: &str,
-    takes: &dyn Fn(&Listed) -> bool,
+    takes: &dyn Fn(&ListedSession) -> bool,
 ) -> Result<Vec<RecordedPath>, StoreError> {
     let wanted = path_parts(name);
     let Some(last) = wanted.last() else {
@@ -98,12 +98,12 @@ pub fn recorded_paths(
 /// cannot have edited a file with one of these names are skipped.
 fn edited_paths(
     store: &Store,
-    session: &Listed,
+    session: &ListedSession,
     names: &BTreeSet<String>,
 ) -> Result<Vec<(String, Option<String>, u64)>, StoreError> {
     let uid = session.session_uid.as_str();
     match session.status {
-        Status::Kept if store.reads().may_name_file(uid, names)? => {
+        SessionStatus::Kept if store.reads().may_name_file(uid, names)? => {
             let directory = session.cwd.as_deref().map(str::to_owned);
             let events = store.reads().events(uid)?;
             let edits = events
@@ -112,7 +112,7 @@ fn edited_paths(
             let files = edits.flat_map(|event| event.files.iter());
             Ok(files.map(|file| (file.to_string(), directory.clone(), 1)).collect())
         }
-        Status::Evicted => {
+        SessionStatus::Evicted => {
             let Some(row) = store.reads().digest_of(uid)? else {
                 return Ok(Vec::new());
             };
@@ -144,7 +144,7 @@ pub(super) struct LikelyEdits {
 /// the lines they wrote.
 pub(super) fn likely_edits(
     store: &Store,
-    sessions: &[Listed],
+    sessions: &[ListedSession],
     path: &Path,
     lines: &[String],
 ) -> Result<Option<LikelyEdits>, StoreError> {

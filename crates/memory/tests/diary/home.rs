@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use memory::diary::{self, Copies, DayWindow, DiaryError, EmptyDay, PrepareRequest, Prepared, PreparedWorkspace};
 use memory::mask::{MaskKey, Masker, UserRules};
-use memory::sources::Root;
+use memory::sources::LogRoot;
 use memory::store::Store;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -65,13 +65,13 @@ impl Home {
         )
     }
 
-    pub fn roots(&self) -> Vec<Root> {
+    pub fn roots(&self) -> Vec<LogRoot> {
         let agents = [
             (Agent::Claude, "claude"),
             (Agent::Codex, "codex"),
             (Agent::Grok, "grok"),
         ];
-        let root = |(agent, name): (Agent, &str)| Root {
+        let root = |(agent, name): (Agent, &str)| LogRoot {
             agent,
             path: self.path.join(name),
             label: None,

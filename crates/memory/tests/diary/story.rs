@@ -4,8 +4,8 @@ use std::fs;
 
 use memory::diary::{DiaryError, Prepared};
 use memory::digest::DigestSettings;
-use memory::retention::{self, Done, Policy, Retention};
-use memory::store::{Patience, Store};
+use memory::retention::{self, EvictionSummary, Retention, RetentionPolicy};
+use memory::store::{LockWait, Store};
 use memory::sweep::{Sweep, run};
 use serde_json::json;
 use transcript::Agent;
@@ -185,7 +185,7 @@ fn a_day_with_evicted_sessions_reports_those_without_logs_and_contains_the_other
 /// Evicts all raw text except that of the named sessions.
 fn evict_all_except(home: &Home, kept: &[&str]) {
     let store = &mut Store::open(home.path.join("store")).unwrap();
-    let wait = Patience::Wait(&|| {});
+    let wait = LockWait::Wait(&|| {});
     let lock = store.lock(wait).unwrap();
     let keep = store.write(&lock, home.now, "keep", |tx| {
         for uid in kept {
@@ -197,7 +197,7 @@ fn evict_all_except(home: &Home, kept: &[&str]) {
     drop(lock);
     let task_pattern = regex::Regex::new("T-[0-9]+").unwrap();
     let retention = Retention {
-        policy: Policy {
+        policy: RetentionPolicy {
             raw_soft_cap_bytes: 0,
             raw_hard_cap_bytes: 0,
             raw_max_age_days: None,
@@ -209,13 +209,13 @@ fn evict_all_except(home: &Home, kept: &[&str]) {
             task_pattern: &task_pattern,
         },
     };
-    let command = retention::Command {
+    let command = retention::EvictionCommand {
         name: "evict",
-        sentence: &Done::sentence,
+        sentence: &EvictionSummary::sentence,
     };
-    let mut done = Done::default();
-    retention::enforce(store, wait, &retention, &command, &|_| false, &mut done).unwrap();
-    retention::finish(store, wait, home.now, &command, &mut done).unwrap();
+    let mut done = EvictionSummary::default();
+    retention::enforce_policy(store, wait, &retention, &command, &|_| false, &mut done).unwrap();
+    retention::finish_evictions(store, wait, home.now, &command, &mut done).unwrap();
     assert!(done.is_finished && done.lost().count() == 0, "{done:?}");
 }
 
@@ -224,7 +224,7 @@ fn swept_store(home: &Home) -> Store {
     let (directory, roots, masker) = (home.path.join("store"), home.roots(), masker());
     run(
         &Sweep::new(&(&directory).into(), &roots, &masker, home.now),
-        Patience::Wait(&|| {}),
+        LockWait::Wait(&|| {}),
     )
     .unwrap();
     Store::open_existing(&directory).unwrap().unwrap()

@@ -23,7 +23,9 @@ fn log(word: &str) -> String {
 
 fn kept(store: &Store) -> String {
     let mut bytes = Vec::new();
-    memory::kept::cat(store, UID, "log", &mut bytes).unwrap().unwrap();
+    memory::kept::write_part(store, UID, "log", &mut bytes)
+        .unwrap()
+        .unwrap();
     String::from_utf8(bytes).unwrap()
 }
 
@@ -40,7 +42,7 @@ fn pack_names_of_a_shared_memory_never_name_local_files() {
     );
     let there = Store::open(machine.at(&url)).unwrap();
     let mut back = Store::open(machine.local()).unwrap();
-    hub::move_all(&there, &mut back, Timestamp::now(), WAIT, &|_, _| {}).unwrap();
+    hub::move_store(&there, &mut back, Timestamp::now(), WAIT, &|_, _| {}).unwrap();
     assert!(!outside.exists());
     assert_eq!(kept(&back), log("word"));
     assert_same(&there, &back);
@@ -59,11 +61,11 @@ fn an_interrupted_move_back_leaves_the_old_memory_readable() {
     // The frames can be written, but their rows cannot.
     let other = rusqlite::Connection::open(machine.path("store").join(Store::DATABASE)).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
-    let cut = hub::move_all(&there, &mut back, Timestamp::now(), WAIT, &|_, _| {});
+    let cut = hub::move_store(&there, &mut back, Timestamp::now(), WAIT, &|_, _| {});
     assert!(matches!(cut, Err(StoreError::Busy)), "{cut:?}");
     other.execute_batch("ROLLBACK").unwrap();
     assert_eq!(kept(&back), log("before"));
-    hub::move_all(&there, &mut back, Timestamp::now(), WAIT, &|_, _| {}).unwrap();
+    hub::move_store(&there, &mut back, Timestamp::now(), WAIT, &|_, _| {}).unwrap();
     assert_eq!(kept(&back), log("since then"));
     // The replaced packs are deleted from the disk.
     let files = walk(&machine.path("store/packs"));
@@ -104,9 +106,9 @@ fn a_session_of_another_machine_is_never_read_from_a_local_file() {
     // A moved session still names the machine that created it.
     let mut back = Store::open(desk.local()).unwrap();
     server.run_in(database(&url), "DELETE FROM copies WHERE at = 1");
-    hub::move_all(&there, &mut back, now, WAIT, &|_, _| {}).unwrap();
+    hub::move_store(&there, &mut back, now, WAIT, &|_, _| {}).unwrap();
     assert_eq!(back.reads().copies_of(UID).unwrap(), [copy]);
     let mut back = Store::open(lap.local()).unwrap();
-    hub::move_all(&other, &mut back, now, WAIT, &|_, _| {}).unwrap();
+    hub::move_store(&other, &mut back, now, WAIT, &|_, _| {}).unwrap();
     assert_eq!(back.reads().copies_of(UID).unwrap(), []);
 }

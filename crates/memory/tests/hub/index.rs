@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 use memory::find::{Question, find};
-use memory::search::{Enough, Query};
-use memory::store::{Index, Server, Store};
+use memory::search::{HitTarget, Query};
+use memory::store::{DatabaseServer, Store, WordIndex};
 use testkit::logs::ClaudeLog;
 use testkit::postgres::Postgres;
 
@@ -65,7 +65,7 @@ fn find_all(store: &Store, query: &Query) -> BTreeSet<String> {
         query,
         now: Timestamp::now(),
         threads: 2,
-        enough: Enough::of(usize::MAX),
+        enough: HitTarget::of(usize::MAX),
         takes: &|_| true,
         behind: None,
         is_cancelled: &|| false,
@@ -103,7 +103,7 @@ fn a_search_on_a_server_uses_its_index_and_finds_the_same_as_in_a_directory() {
     machine.sweep(&machine.at(&url)).unwrap();
     let here = Store::open(machine.local()).unwrap();
     let there = Store::open(machine.at(&format!("{url}{LOG_QUERY_PLANS}"))).unwrap();
-    assert_eq!(there.reads().index().unwrap(), Index::Pieces);
+    assert_eq!(there.reads().index().unwrap(), WordIndex::Pieces);
     assert_same_results(&here, &there, "all indexes");
     let log = server.log();
     let asked = "SELECT session_uid, part, frame_no FROM words WHERE";
@@ -137,12 +137,12 @@ fn with_an_incomplete_index_filters_find_the_same() {
     machine.sweep(&machine.at(&url)).unwrap();
     let here = Store::open(machine.local()).unwrap();
     for (sql, index) in [
-        ("DROP INDEX words_by_piece", Index::Words),
+        ("DROP INDEX words_by_piece", WordIndex::Words),
         (
             "DELETE FROM words WHERE session_uid = (SELECT max(session_uid) FROM words)",
-            Index::None,
+            WordIndex::None,
         ),
-        ("DROP INDEX words_by_word", Index::None),
+        ("DROP INDEX words_by_word", WordIndex::None),
     ] {
         server.run_in(database(&url), sql);
         let there = Store::open(machine.at(&url)).unwrap();
@@ -154,7 +154,7 @@ fn with_an_incomplete_index_filters_find_the_same() {
     there.make_roles().unwrap();
     machine.rebuild(&machine.at(&url));
     let there = Store::open(machine.at(&url)).unwrap();
-    assert_eq!(there.reads().index().unwrap(), Index::Pieces);
+    assert_eq!(there.reads().index().unwrap(), WordIndex::Pieces);
     assert_same_results(&here, &there, "made anew");
 }
 
@@ -173,7 +173,7 @@ fn indexed_words_follow_their_frames_in_a_move_and_in_an_eviction() {
     let (swept, moved) = (all(&url), server.database());
     let local = Store::open(machine.local()).unwrap();
     let mut there = Store::open(machine.at(&moved)).unwrap();
-    memory::hub::move_all(&local, &mut there, Timestamp::now(), WAIT, &|_, _| {}).unwrap();
+    memory::hub::move_store(&local, &mut there, Timestamp::now(), WAIT, &|_, _| {}).unwrap();
     assert_eq!(swept, all(&moved));
     assert!(swept.contains("parseconfig"), "{swept}");
     let sql = "SELECT count(*) FROM words JOIN sessions USING (session_uid) WHERE evicted_at IS NOT NULL";
@@ -181,5 +181,5 @@ fn indexed_words_follow_their_frames_in_a_move_and_in_an_eviction() {
     assert!(!all(&url).contains("parseconfig"));
     assert_eq!(server.run_in(database(&url), sql), "0");
     // A URL with its own options is still valid.
-    assert!(Server::of_url(&format!("{url}{LOG_QUERY_PLANS}")).is_ok());
+    assert!(DatabaseServer::of_url(&format!("{url}{LOG_QUERY_PLANS}")).is_ok());
 }

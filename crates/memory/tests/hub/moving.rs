@@ -1,7 +1,7 @@
 //! Moving a whole memory, and pushing from one.
 
 use jiff::Timestamp;
-use memory::hub::{self, Share};
+use memory::hub::{self, PushScope};
 use memory::store::{Store, StoreError};
 use testkit::postgres::Postgres;
 
@@ -14,19 +14,19 @@ fn a_memory_moves_to_a_server_and_back_and_is_the_same() {
     machine.sweep(&machine.local()).unwrap();
     let local = Store::open(machine.local()).unwrap();
     let mut there = Store::open(machine.at(&url)).unwrap();
-    let moved = hub::move_all(&local, &mut there, Timestamp::now(), WAIT, &|_, _| {}).unwrap();
+    let moved = hub::move_store(&local, &mut there, Timestamp::now(), WAIT, &|_, _| {}).unwrap();
     let sessions = local.reads().sessions().unwrap();
     assert_eq!((moved.sessions, moved.unchanged), (sessions.len() as u64, 0));
     assert_same(&local, &there);
     // A machine whose memory was moved there reads nothing again.
     assert_eq!(machine.sweep(&machine.at(&url)).unwrap().bytes_read, 0);
 
-    let again = hub::move_all(&local, &mut there, Timestamp::now(), WAIT, &|_, _| {}).unwrap();
+    let again = hub::move_store(&local, &mut there, Timestamp::now(), WAIT, &|_, _| {}).unwrap();
     assert_eq!((again.sessions, again.unchanged), (0, moved.sessions));
 
     let other = Machine::new("desk");
     let mut back = Store::open(other.local()).unwrap();
-    hub::move_all(&there, &mut back, Timestamp::now(), WAIT, &|_, _| {}).unwrap();
+    hub::move_store(&there, &mut back, Timestamp::now(), WAIT, &|_, _| {}).unwrap();
     assert_same(&local, &back);
 }
 
@@ -37,7 +37,7 @@ fn an_interrupted_move_continues_and_one_that_would_mix_two_memories_is_refused(
     machine.sweep(&machine.local()).unwrap();
     let local = Store::open(machine.local()).unwrap();
     let mut there = Store::open(machine.at(&url)).unwrap();
-    hub::move_all(&local, &mut there, Timestamp::now(), WAIT, &|_, _| {}).unwrap();
+    hub::move_store(&local, &mut there, Timestamp::now(), WAIT, &|_, _| {}).unwrap();
     // As if the move was interrupted before two sessions and a frame of a third was damaged.
     let uids: Vec<String> = local
         .reads()
@@ -57,14 +57,14 @@ fn an_interrupted_move_continues_and_one_that_would_mix_two_memories_is_refused(
         database(&url),
         r"UPDATE frames SET bytes = '\x00' WHERE frame_no = 0 AND part = 'log'",
     );
-    let again = hub::move_all(&local, &mut there, Timestamp::now(), WAIT, &|_, _| {}).unwrap();
+    let again = hub::move_store(&local, &mut there, Timestamp::now(), WAIT, &|_, _| {}).unwrap();
     assert!(again.sessions >= 3, "{again:?}");
     assert_same(&local, &there);
 
     let stranger = Machine::full("other", 2);
     stranger.sweep(&stranger.local()).unwrap();
     let stranger = Store::open(stranger.local()).unwrap();
-    let refused = hub::move_all(&stranger, &mut there, Timestamp::now(), WAIT, &|_, _| {});
+    let refused = hub::move_store(&stranger, &mut there, Timestamp::now(), WAIT, &|_, _| {});
     assert!(matches!(refused, Err(StoreError::HasOthers { .. })), "{refused:?}");
 }
 
@@ -79,8 +79,8 @@ fn pushed_digests_contain_no_prompt_and_no_line_and_have_the_same_numbers() {
     machine.sweep(&machine.local()).unwrap();
     let local = Store::open(machine.local()).unwrap();
     let mut there = Store::open(machine.at(&url)).unwrap();
-    let digests = |_: &str| Ok(Share::Digests);
-    let pushed = hub::push(&local, &mut there, &digests, Timestamp::now(), WAIT).unwrap();
+    let digests = |_: &str| Ok(PushScope::Digests);
+    let pushed = hub::push_sessions(&local, &mut there, &digests, Timestamp::now(), WAIT).unwrap();
     assert_eq!(pushed.sessions as usize, local.reads().sessions().unwrap().len());
     assert_eq!(there.reads().calls().unwrap(), local.reads().calls().unwrap());
     assert_eq!(there.reads().raw_cache_bytes().unwrap(), 0);
@@ -89,11 +89,11 @@ fn pushed_digests_contain_no_prompt_and_no_line_and_have_the_same_numbers() {
         "SELECT string_agg(turns::text, '') || string_agg(views::text, '') FROM turns, views",
     );
     assert!(!all.contains("canary"), "{all}");
-    let again = hub::push(&local, &mut there, &digests, Timestamp::now(), WAIT).unwrap();
+    let again = hub::push_sessions(&local, &mut there, &digests, Timestamp::now(), WAIT).unwrap();
     assert_eq!((again.sessions, again.unchanged), (0, pushed.sessions));
     // Later, all of it may be sent.
-    let full = |_: &str| Ok(Share::Full);
-    let pushed = hub::push(&local, &mut there, &full, Timestamp::now(), WAIT).unwrap();
+    let full = |_: &str| Ok(PushScope::Full);
+    let pushed = hub::push_sessions(&local, &mut there, &full, Timestamp::now(), WAIT).unwrap();
     assert_eq!(pushed.sessions as usize, local.reads().sessions().unwrap().len());
     assert_same(&local, &there);
 }
@@ -109,17 +109,19 @@ fn the_longer_log_of_two_machines_with_one_session_is_stored() {
     let (desk, lap) = (Machine::new("desk"), Machine::new("lap"));
     desk.write(log, line("one") + &line("two") + &line("three"));
     lap.write(log, line("one") + &line("two"));
-    let full = |_: &str| Ok(Share::Full);
+    let full = |_: &str| Ok(PushScope::Full);
     for machine in [&desk, &lap] {
         machine.sweep(&machine.local()).unwrap();
     }
     let mut there = Store::open(desk.at(&url)).unwrap();
     for machine in [&lap, &desk, &lap] {
         let local = Store::open(machine.local()).unwrap();
-        hub::push(&local, &mut there, &full, Timestamp::now(), WAIT).unwrap();
+        hub::push_sessions(&local, &mut there, &full, Timestamp::now(), WAIT).unwrap();
     }
     let mut bytes = Vec::new();
-    memory::kept::cat(&there, uid, "log", &mut bytes).unwrap().unwrap();
+    memory::kept::write_part(&there, uid, "log", &mut bytes)
+        .unwrap()
+        .unwrap();
     assert_eq!(
         String::from_utf8(bytes).unwrap(),
         line("one") + &line("two") + &line("three")
@@ -139,7 +141,9 @@ fn the_longer_log_of_two_machines_with_one_session_is_stored() {
     }
     let mut bytes = Vec::new();
     let there = Store::open(desk.at(&url)).unwrap();
-    memory::kept::cat(&there, uid, "log", &mut bytes).unwrap().unwrap();
+    memory::kept::write_part(&there, uid, "log", &mut bytes)
+        .unwrap()
+        .unwrap();
     assert_eq!(
         String::from_utf8(bytes).unwrap(),
         line("one") + &line("two") + &line("three")

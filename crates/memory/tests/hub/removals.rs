@@ -3,10 +3,10 @@
 use jiff::Timestamp;
 use memory::annotations::{self, AnnotationText, Tag, TagChange};
 use memory::digest::DigestSettings;
-use memory::hub::{self, Pushed, Share};
+use memory::hub::{self, PushScope, PushSummary};
 use memory::mask::{MaskKey, Masker, UserRules};
-use memory::retention::{self, Reach};
-use memory::store::{Annotation, Place, Store};
+use memory::retention::{self, ForgetScope};
+use memory::store::{AnnotationKind, Store, StoreLocation};
 use serde_json::json;
 use testkit::logs::ClaudeLog;
 use testkit::postgres::Postgres;
@@ -40,20 +40,20 @@ fn masker() -> Masker {
     Masker::new(&MaskKey::new([7; 32]), &UserRules::default()).unwrap()
 }
 
-fn tag(place: &Place, word: &str, tagging: TagChange) {
+fn tag(place: &StoreLocation, word: &str, tagging: TagChange) {
     let mut store = Store::open(place).unwrap();
     let tags = [Tag::new(word, &masker()).unwrap()];
     annotations::change_tags(&mut store, WAIT, Timestamp::now(), UID, &tags, tagging).unwrap();
 }
 
-fn annotate(place: &Place, kind: Annotation, text: &str) {
+fn annotate(place: &StoreLocation, kind: AnnotationKind, text: &str) {
     let mut store = Store::open(place).unwrap();
     let text = AnnotationText::new(kind, text, &masker()).unwrap();
     annotations::annotate(&mut store, WAIT, Timestamp::now(), UID, kind, &text).unwrap();
 }
 
 /// Sets or clears the keep flag of a session, like the command.
-fn keep(place: &Place, is_kept: bool) {
+fn keep(place: &StoreLocation, is_kept: bool) {
     let mut store = Store::open(place).unwrap();
     let (lock, now) = (store.lock(WAIT).unwrap(), Timestamp::now());
     let done = store.write(&lock, now, "keep", |tx| match is_kept {
@@ -63,21 +63,21 @@ fn keep(place: &Place, is_kept: bool) {
     assert!(done.unwrap());
 }
 
-fn forget(place: &Place, reach: Reach) {
+fn forget(place: &StoreLocation, reach: ForgetScope) {
     let mut store = Store::open(place).unwrap();
-    let remains = retention::remains(&store.reads(), &[UID.to_owned()]).unwrap();
+    let remains = retention::list_remains(&store.reads(), &[UID.to_owned()]).unwrap();
     let task_pattern = regex::Regex::new("T-[0-9]+").unwrap();
     let digests = DigestSettings {
         now: Timestamp::now(),
         task_pattern: &task_pattern,
     };
-    retention::forget(&mut store, WAIT, &remains, reach, &digests, "forget").unwrap();
+    retention::forget_sessions(&mut store, WAIT, &remains, reach, &digests, "forget").unwrap();
 }
 
-fn push(machine: &Machine, url: &str) -> Pushed {
+fn push(machine: &Machine, url: &str) -> PushSummary {
     let local = Store::open(machine.local()).unwrap();
     let mut there = Store::open(machine.at(url)).unwrap();
-    hub::push(&local, &mut there, &|_| Ok(Share::Full), Timestamp::now(), WAIT).unwrap()
+    hub::push_sessions(&local, &mut there, &|_| Ok(PushScope::Full), Timestamp::now(), WAIT).unwrap()
 }
 
 fn tags(machine: &Machine, url: &str) -> Vec<String> {
@@ -91,8 +91,8 @@ fn an_annotation_removed_here_is_removed_there_and_those_of_others_stay() {
     let (desk, lap, url) = (machine("desk"), machine("lap"), server.database());
     tag(&desk.local(), "bird", TagChange::Add);
     tag(&desk.local(), "both", TagChange::Add);
-    annotate(&desk.local(), Annotation::Name, "my canary");
-    annotate(&desk.local(), Annotation::Note, "a note on it");
+    annotate(&desk.local(), AnnotationKind::Name, "my canary");
+    annotate(&desk.local(), AnnotationKind::Note, "a note on it");
     keep(&desk.local(), true);
     push(&desk, &url);
     tag(&lap.local(), "both", TagChange::Add);
@@ -104,8 +104,8 @@ fn an_annotation_removed_here_is_removed_there_and_those_of_others_stay() {
     for word in ["bird", "both"] {
         tag(&desk.local(), word, TagChange::Remove);
     }
-    annotate(&desk.local(), Annotation::Name, "");
-    annotate(&desk.local(), Annotation::Note, "");
+    annotate(&desk.local(), AnnotationKind::Name, "");
+    annotate(&desk.local(), AnnotationKind::Note, "");
     keep(&desk.local(), false);
     assert_eq!(push(&desk, &url).taken_back, 5);
     let there = Store::open(desk.at(&url)).unwrap();
@@ -119,11 +119,11 @@ fn an_annotation_removed_here_is_removed_there_and_those_of_others_stay() {
     assert_eq!(tags(&desk, &url), ["both", "direct", "lap"]);
     // If it is added again, it is back. A name that another machine has set since is not removed with ours.
     tag(&desk.local(), "bird", TagChange::Add);
-    annotate(&desk.local(), Annotation::Name, "mine");
+    annotate(&desk.local(), AnnotationKind::Name, "mine");
     push(&desk, &url);
-    annotate(&lap.local(), Annotation::Name, "theirs");
+    annotate(&lap.local(), AnnotationKind::Name, "theirs");
     push(&lap, &url);
-    annotate(&desk.local(), Annotation::Name, "");
+    annotate(&desk.local(), AnnotationKind::Name, "");
     assert_eq!(push(&desk, &url).taken_back, 0);
     assert_eq!(tags(&desk, &url), ["bird", "both", "direct", "lap"]);
     let there = Store::open(desk.at(&url)).unwrap();
@@ -138,7 +138,7 @@ fn a_memory_copied_from_the_shared_one_removes_nothing_there() {
     tag(&desk.at(&url), "direct", TagChange::Add);
     let there = Store::open(desk.at(&url)).unwrap();
     let mut local = Store::open(lap.local()).unwrap();
-    hub::move_all(&there, &mut local, Timestamp::now(), WAIT, &|_, _| {}).unwrap();
+    hub::move_store(&there, &mut local, Timestamp::now(), WAIT, &|_, _| {}).unwrap();
     drop(local);
     tag(&lap.local(), "direct", TagChange::Remove);
     assert_eq!(push(&lap, &url).taken_back, 0);
@@ -148,10 +148,10 @@ fn a_memory_copied_from_the_shared_one_removes_nothing_there() {
 #[test]
 fn a_session_forgotten_here_is_deleted_there_and_cannot_come_back() {
     let Some(server) = Postgres::shared() else { return };
-    for reach in [Reach::Raw, Reach::WithDigest] {
+    for reach in [ForgetScope::Raw, ForgetScope::WithDigest] {
         let (desk, lap, url) = (machine("desk"), machine("lap"), server.database());
         tag(&desk.local(), "canary", TagChange::Add);
-        annotate(&desk.local(), Annotation::Note, "a canary note");
+        annotate(&desk.local(), AnnotationKind::Note, "a canary note");
         push(&desk, &url);
         assert!(dump(server, &url).contains("canary"));
         let before = database_rows(server, &url, OTHER);
@@ -194,7 +194,7 @@ fn a_session_forgotten_before_a_push_is_never_pushed() {
     let Some(server) = Postgres::shared() else { return };
     let (desk, url) = (machine("desk"), server.database());
     tag(&desk.local(), "canary", TagChange::Add);
-    forget(&desk.local(), Reach::Raw);
+    forget(&desk.local(), ForgetScope::Raw);
     let pushed = push(&desk, &url);
     assert_eq!((pushed.sessions, pushed.left, pushed.beside), (1, 1, 0));
     let all = dump(server, &url);
@@ -220,7 +220,7 @@ fn a_session_of_another_machine_stays_when_it_is_forgotten_here() {
     lap.sweep_and_digest(&lap.local());
     push(&desk, &url);
     push(&lap, &url);
-    forget(&desk.local(), Reach::WithDigest);
+    forget(&desk.local(), ForgetScope::WithDigest);
     assert_eq!(push(&desk, &url).forgotten, 0);
     let there = Store::open(desk.at(&url)).unwrap();
     assert!(there.reads().has_raw_text(UID).unwrap());
@@ -233,7 +233,7 @@ fn a_session_forgotten_while_the_server_is_down_is_deleted_once_it_is_back() {
     let (desk, url) = (machine("desk"), server.database());
     tag(&desk.local(), "bird", TagChange::Add);
     push(&desk, &url);
-    forget(&desk.local(), Reach::Raw);
+    forget(&desk.local(), ForgetScope::Raw);
     tag(&desk.local(), "bird", TagChange::Remove);
     desk.write(
         OTHER_LOG,
@@ -254,18 +254,18 @@ fn a_session_forgotten_while_the_server_is_down_is_deleted_once_it_is_back() {
     let mut there = Store::open(desk.at(&url)).unwrap();
     let right = there.lock(WAIT).unwrap();
     cut();
-    let full = |_: &str| Ok(Share::Full);
-    assert!(hub::push(&local, &mut there, &full, Timestamp::now(), WAIT).is_err());
+    let full = |_: &str| Ok(PushScope::Full);
+    assert!(hub::push_sessions(&local, &mut there, &full, Timestamp::now(), WAIT).is_err());
     drop(right);
     let halfway = |_: &str| {
         server.restart();
-        Ok(Share::Full)
+        Ok(PushScope::Full)
     };
     let mut there = Store::open(desk.at(&url)).unwrap();
-    _ = hub::push(&local, &mut there, &halfway, Timestamp::now(), WAIT);
+    _ = hub::push_sessions(&local, &mut there, &halfway, Timestamp::now(), WAIT);
     push(&desk, &url);
     let there = Store::open(desk.at(&url)).unwrap();
-    assert!(there.reads().is_buried(UID).unwrap() && !there.reads().has_session(UID).unwrap());
+    assert!(there.reads().has_tombstone(UID).unwrap() && !there.reads().has_session(UID).unwrap());
     assert!(!dump(&server, &url).contains("canary"));
     let turns = "SELECT count(*) FROM turns WHERE session_uid = ";
     assert_eq!(server.run_in(database(&url), &format!("{turns}'{OTHER}'")), "2");
@@ -291,23 +291,25 @@ fn a_concurrent_push_or_forget_of_another_machine_is_respected() {
         if uid == UID {
             push(&lap, &url);
         }
-        Ok(Share::Full)
+        Ok(PushScope::Full)
     };
-    let pushed = hub::push(&local, &mut there, &meanwhile, Timestamp::now(), WAIT).unwrap();
+    let pushed = hub::push_sessions(&local, &mut there, &meanwhile, Timestamp::now(), WAIT).unwrap();
     assert_eq!((pushed.sessions, pushed.left), (0, 2), "{pushed:?}");
     let mut kept = Vec::new();
-    memory::kept::cat(&there, UID, "log", &mut kept).unwrap().unwrap();
+    memory::kept::write_part(&there, UID, "log", &mut kept)
+        .unwrap()
+        .unwrap();
     assert_eq!(String::from_utf8(kept).unwrap(), longer);
     // Another machine forgets it.
     let url = server.database();
     let mut there = Store::open(desk.at(&url)).unwrap();
     let meanwhile = |uid: &str| {
         if uid == UID {
-            forget(&lap.at(&url), Reach::WithDigest);
+            forget(&lap.at(&url), ForgetScope::WithDigest);
         }
-        Ok(Share::Full)
+        Ok(PushScope::Full)
     };
-    let pushed = hub::push(&local, &mut there, &meanwhile, Timestamp::now(), WAIT).unwrap();
+    let pushed = hub::push_sessions(&local, &mut there, &meanwhile, Timestamp::now(), WAIT).unwrap();
     assert_eq!((pushed.sessions, pushed.left), (1, 1), "{pushed:?}");
     assert!(!there.reads().has_session(UID).unwrap());
 }

@@ -4,7 +4,7 @@ use std::sync::Barrier;
 use std::thread;
 
 use jiff::Timestamp;
-use memory::hub::{self, Share};
+use memory::hub::{self, PushScope};
 use memory::store::{ServerErrorKind, Store, StoreError};
 use testkit::postgres::Postgres;
 
@@ -175,7 +175,7 @@ fn an_interrupted_move_back_continues() {
     let there = Store::open(machine.at(&url)).unwrap();
     let mut back = Store::open(machine.local()).unwrap();
     // The server stops in the middle of the move.
-    let cut = hub::move_all(&there, &mut back, Timestamp::now(), WAIT, &|done, _| {
+    let cut = hub::move_store(&there, &mut back, Timestamp::now(), WAIT, &|done, _| {
         if done == 2 {
             server.restart();
         }
@@ -183,13 +183,13 @@ fn an_interrupted_move_back_continues() {
     assert!(cut.is_err(), "{cut:?}");
     drop(there);
     let there = Store::open(machine.at(&url)).unwrap();
-    let moved = hub::move_all(&there, &mut back, Timestamp::now(), WAIT, &|_, _| {}).unwrap();
+    let moved = hub::move_store(&there, &mut back, Timestamp::now(), WAIT, &|_, _| {}).unwrap();
     assert!(moved.unchanged >= 2 && moved.sessions > 0, "{moved:?}");
     assert_same(&there, &back);
     // The same in the other direction, into another database.
     let other = server.database();
     let mut target = Store::open(machine.at(&other)).unwrap();
-    let cut = hub::move_all(&back, &mut target, Timestamp::now(), WAIT, &|done, _| {
+    let cut = hub::move_store(&back, &mut target, Timestamp::now(), WAIT, &|done, _| {
         if done == 2 {
             server.run(&format!(
                 "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = '{}'",
@@ -200,10 +200,10 @@ fn an_interrupted_move_back_continues() {
     // If the connection is cut between two sessions, it is opened again. If it is cut within a session, only that
     // session fails.
     if cut.is_err() {
-        hub::move_all(&back, &mut target, Timestamp::now(), WAIT, &|_, _| {}).unwrap();
+        hub::move_store(&back, &mut target, Timestamp::now(), WAIT, &|_, _| {}).unwrap();
     }
     assert_same(&back, &Store::open(machine.at(&other)).unwrap());
-    let full = |_: &str| Ok(Share::Full);
-    let pushed = hub::push(&back, &mut target, &full, Timestamp::now(), WAIT).unwrap();
+    let full = |_: &str| Ok(PushScope::Full);
+    let pushed = hub::push_sessions(&back, &mut target, &full, Timestamp::now(), WAIT).unwrap();
     assert_eq!(pushed.sessions, 0, "{pushed:?}");
 }

@@ -1,8 +1,8 @@
 //! What leaves a machine that pushes to others, and what does not.
 
 use jiff::Timestamp;
-use memory::hub::{self, Pushed, Share};
-use memory::store::{Annotation, Fact, Store};
+use memory::hub::{self, PushScope, PushSummary};
+use memory::store::{AnnotationKind, SessionFact, Store};
 use serde_json::json;
 use testkit::logs::ClaudeLog;
 use testkit::postgres::Postgres;
@@ -59,12 +59,12 @@ fn machine() -> Machine {
     let (lock, now) = (local.lock(WAIT).unwrap(), Timestamp::now());
     let written = local.write(&lock, now, "test", |tx| {
         tx.add_tag(UID, "bird", now, 1)?;
-        tx.annotate(UID, Annotation::Name, "my canary", now, 1)?;
-        tx.annotate(UID, Annotation::Note, "a note on the canary", now, 1)?;
+        tx.annotate(UID, AnnotationKind::Name, "my canary", now, 1)?;
+        tx.annotate(UID, AnnotationKind::Note, "a note on the canary", now, 1)?;
         tx.add_decision(Some(UID), "birds are kept", now, 1)?;
         tx.add_decision(None, "no cats", now, 1)?;
         tx.keep(UID, now)?;
-        let fact = Fact {
+        let fact = SessionFact {
             session_uid: UID.to_owned(),
             key: "exit".to_owned(),
             agent: "claude".to_owned(),
@@ -84,10 +84,10 @@ fn machine() -> Machine {
     machine
 }
 
-fn push(machine: &Machine, url: &str, share: Share) -> Pushed {
+fn push(machine: &Machine, url: &str, share: PushScope) -> PushSummary {
     let local = Store::open(machine.local()).unwrap();
     let mut there = Store::open(machine.at(url)).unwrap();
-    hub::push(&local, &mut there, &|_| Ok(share), Timestamp::now(), WAIT).unwrap()
+    hub::push_sessions(&local, &mut there, &|_| Ok(share), Timestamp::now(), WAIT).unwrap()
 }
 
 fn count(server: &Postgres, url: &str, table: &str) -> String {
@@ -98,7 +98,7 @@ fn count(server: &Postgres, url: &str, table: &str) -> String {
 fn no_text_of_a_session_pushed_as_a_digest_leaves_the_machine() {
     let Some(server) = Postgres::shared() else { return };
     let (machine, url) = (machine(), server.database());
-    let pushed = push(&machine, &url, Share::Digests);
+    let pushed = push(&machine, &url, PushScope::Digests);
     assert_eq!((pushed.sessions, pushed.beside), (1, 5));
     let all = dump(server, &url);
     let hex: String = "canary".bytes().map(|byte| format!("{byte:02x}")).collect();
@@ -148,10 +148,10 @@ fn no_text_of_a_session_pushed_as_a_digest_leaves_the_machine() {
 fn a_second_push_adds_no_copy_and_updates_what_changed() {
     let Some(server) = Postgres::shared() else { return };
     let (machine, url) = (machine(), server.database());
-    let first = push(&machine, &url, Share::Full);
+    let first = push(&machine, &url, PushScope::Full);
     assert_eq!((first.sessions, first.beside), (1, 7));
     let before = dump(server, &url);
-    let again = push(&machine, &url, Share::Full);
+    let again = push(&machine, &url, PushScope::Full);
     assert_eq!((again.sessions, again.unchanged, again.beside), (0, 1, 0));
     assert_eq!(before, dump(server, &url));
     let name = |url: &str| {
@@ -162,25 +162,25 @@ fn a_second_push_adds_no_copy_and_updates_what_changed() {
     let mut local = Store::open(machine.local()).unwrap();
     let (lock, now) = (local.lock(WAIT).unwrap(), Timestamp::now());
     let written = local.write(&lock, now, "test", |tx| {
-        tx.annotate(UID, Annotation::Name, "a better name", now, 1)?;
+        tx.annotate(UID, AnnotationKind::Name, "a better name", now, 1)?;
         Ok(((), "said something".to_owned()))
     });
     written.unwrap();
     drop(lock);
-    assert_eq!(push(&machine, &url, Share::Full).beside, 1);
+    assert_eq!(push(&machine, &url, PushScope::Full).beside, 1);
     assert_eq!(name(&url), "a better name");
     // A machine that forgets a session there gets neither the session nor its annotations back.
     let mut there = Store::open(machine.at(&url)).unwrap();
     let lock = there.lock(WAIT).unwrap();
     let buried = there.write(&lock, now, "test", |tx| {
-        tx.bury(UID, now)?;
+        tx.add_tombstone(UID, now)?;
         tx.drop_session(UID)?;
         tx.drop_annotations(UID)?;
         Ok(((), "forgot it".to_owned()))
     });
     buried.unwrap();
     drop(lock);
-    let pushed = push(&machine, &url, Share::Full);
+    let pushed = push(&machine, &url, PushScope::Full);
     assert_eq!((pushed.sessions, pushed.left, pushed.beside), (0, 1, 0));
 }
 
@@ -204,12 +204,14 @@ fn two_logs_of_one_session_with_different_beginnings_are_not_mixed() {
         lap.write(LOG, &second);
         desk.sweep(&desk.local()).unwrap();
         lap.sweep(&lap.local()).unwrap();
-        push(&desk, &url, Share::Full);
-        let pushed = push(&lap, &url, Share::Full);
+        push(&desk, &url, PushScope::Full);
+        let pushed = push(&lap, &url, PushScope::Full);
         assert_eq!((pushed.sessions, pushed.apart.as_slice()), (0, &[UID.to_owned()][..]));
         let kept = |url: &str| {
             let (there, mut bytes) = (Store::open(desk.at(url)).unwrap(), Vec::new());
-            memory::kept::cat(&there, UID, "log", &mut bytes).unwrap().unwrap();
+            memory::kept::write_part(&there, UID, "log", &mut bytes)
+                .unwrap()
+                .unwrap();
             String::from_utf8(bytes).unwrap()
         };
         assert_eq!(kept(&url), first);

@@ -6,16 +6,16 @@ use std::path::{Path, PathBuf};
 use jiff::{SignedDuration, Timestamp};
 use memory::digest::DigestSettings;
 use memory::mask::{MaskKey, Masker, UserRules};
-use memory::retention::{self, Policy, Retention};
-use memory::sources::Root;
-use memory::store::{Patience, Place, Server, Store, StoreError, Writer};
+use memory::retention::{self, Retention, RetentionPolicy};
+use memory::sources::LogRoot;
+use memory::store::{DatabaseServer, LockWait, Store, StoreError, StoreLocation, WriterIdentity};
 use memory::sweep::{Sweep, SweepReport, run};
 use tempfile::TempDir;
 use testkit::postgres::Postgres;
 use testkit::truth;
 use transcript::Agent;
 
-pub const WAIT: Patience<'static> = Patience::Wait(&|| {});
+pub const WAIT: LockWait<'static> = LockWait::Wait(&|| {});
 
 /// A machine with the logs of agents.
 pub struct Machine {
@@ -54,24 +54,24 @@ impl Machine {
     }
 
     /// Returns the machine's own memory.
-    pub fn local(&self) -> Place {
-        Place::from(self.path("store")).written_by(self.writer())
+    pub fn local(&self) -> StoreLocation {
+        StoreLocation::from(self.path("store")).written_by(self.writer())
     }
 
     /// Returns the memory at a URL, with this machine's files beside it.
-    pub fn at(&self, url: &str) -> Place {
-        Place::on_server(&self.path("beside"), Server::of_url(url).unwrap()).written_by(self.writer())
+    pub fn at(&self, url: &str) -> StoreLocation {
+        StoreLocation::on_server(&self.path("beside"), DatabaseServer::of_url(url).unwrap()).written_by(self.writer())
     }
 
-    fn writer(&self) -> Writer {
-        Writer {
+    fn writer(&self) -> WriterIdentity {
+        WriterIdentity {
             machine: self.name.clone(),
             user: format!("{}-user", self.name),
         }
     }
 
     /// Sweeps and makes the digests of all quiet sessions.
-    pub fn sweep_and_digest(&self, place: &Place) -> SweepReport {
+    pub fn sweep_and_digest(&self, place: &StoreLocation) -> SweepReport {
         let now = Timestamp::now() + SignedDuration::from_hours(1);
         let task_pattern = regex::Regex::new("T-[0-9]+").unwrap();
         let digests = DigestSettings {
@@ -81,23 +81,23 @@ impl Machine {
         self.sweep_with(place, now, Some(digests)).unwrap()
     }
 
-    pub fn sweep(&self, place: &Place) -> Result<SweepReport, StoreError> {
+    pub fn sweep(&self, place: &StoreLocation) -> Result<SweepReport, StoreError> {
         self.sweep_with(place, Timestamp::now() + SignedDuration::from_hours(1), None)
     }
 
     /// Rebuilds all derived rows.
-    pub fn rebuild(&self, place: &Place) {
+    pub fn rebuild(&self, place: &StoreLocation) {
         let masker = Masker::new(&MaskKey::new([7; 32]), &UserRules::default()).unwrap();
         memory::sweep::rebuild(&Sweep::new(place, &[], &masker, Timestamp::now()), WAIT).unwrap();
     }
 
     /// Evicts all raw text.
-    pub fn evict_all(&self, place: &Place) -> retention::Done {
-        let mut done = retention::Done::default();
+    pub fn evict_all(&self, place: &StoreLocation) -> retention::EvictionSummary {
+        let mut done = retention::EvictionSummary::default();
         let now = Timestamp::now() + SignedDuration::from_hours(24 * 90);
         let task_pattern = regex::Regex::new("T-[0-9]+").unwrap();
         let order = Retention {
-            policy: Policy {
+            policy: RetentionPolicy {
                 raw_soft_cap_bytes: 0,
                 raw_hard_cap_bytes: 0,
                 raw_max_age_days: Some(1),
@@ -109,23 +109,23 @@ impl Machine {
                 task_pattern: &task_pattern,
             },
         };
-        let command = retention::Command {
+        let command = retention::EvictionCommand {
             name: "evict",
-            sentence: &retention::Done::sentence,
+            sentence: &retention::EvictionSummary::sentence,
         };
         let mut store = Store::open(place).unwrap();
-        retention::enforce(&mut store, WAIT, &order, &command, &|_| false, &mut done).unwrap();
-        retention::finish(&mut store, WAIT, now, &command, &mut done).unwrap();
+        retention::enforce_policy(&mut store, WAIT, &order, &command, &|_| false, &mut done).unwrap();
+        retention::finish_evictions(&mut store, WAIT, now, &command, &mut done).unwrap();
         done
     }
 
     fn sweep_with(
         &self,
-        place: &Place,
+        place: &StoreLocation,
         now: Timestamp,
         digests: Option<DigestSettings<'_>>,
     ) -> Result<SweepReport, StoreError> {
-        let root = |agent, name| Root {
+        let root = |agent, name| LogRoot {
             agent,
             path: self.path(name),
             label: None,
@@ -151,7 +151,7 @@ pub fn contents(store: &Store) -> Vec<String> {
     for session in store.reads().sessions().unwrap() {
         for part in store.reads().parts(&session.session_uid).unwrap() {
             let mut bytes = Vec::new();
-            memory::kept::cat(store, &session.session_uid, &part, &mut bytes)
+            memory::kept::write_part(store, &session.session_uid, &part, &mut bytes)
                 .unwrap()
                 .unwrap();
             contents.push(format!(

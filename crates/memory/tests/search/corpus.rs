@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-use memory::search::{Form, Query};
+use memory::search::{PartFormat, Query};
 use transcript::{Agent, texts};
 use unicode_normalization::UnicodeNormalization;
 
@@ -53,7 +53,7 @@ fn load_texts() -> Option<CorpusTexts> {
                     .collect(),
             );
             // One turn for the whole session, because sets of sessions are compared.
-            load_texts.kept.add(Form::Lines(agent), &lines, 60, &[1]);
+            load_texts.kept.add(PartFormat::Records(agent), &lines, 60, &[1]);
         }
     }
     Some(load_texts)

@@ -4,39 +4,40 @@ use std::collections::BTreeSet;
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use memory::search::filter::Builder;
+use memory::search::filter::FilterBuilder;
 use memory::search::{
-    Answer, Effort, Enough, Fact, Form, FrameRange, Part, Query, Reach, Session, TurnRange, filter_of, may_hold, search,
+    EventFacts, FrameRange, HitTarget, PartFormat, Query, SearchAnswer, SearchLimits, SearchPart, SearchSession,
+    SearchSource, TurnRange, build_filter, may_hold, search,
 };
 
 /// Frames by key: their lines, and the filter if there is one.
 #[derive(Default)]
 pub struct MemorySessions {
-    pub sessions: Vec<Session>,
+    pub sessions: Vec<SearchSession>,
     pub frames: Vec<(Vec<u8>, Option<Vec<u8>>)>,
-    pub facts: Vec<Vec<Fact>>,
+    pub facts: Vec<Vec<EventFacts>>,
     /// The number of frames read by all threads.
     reads: AtomicUsize,
-    builder: Builder,
+    builder: FilterBuilder,
 }
 
 impl MemorySessions {
     /// Adds a session of one part with `per_frame` lines per frame. Its turns start at the lines `triggers`.
-    pub fn add(&mut self, form: Form, lines: &[Vec<u8>], per_frame: usize, triggers: &[u64]) {
+    pub fn add(&mut self, form: PartFormat, lines: &[Vec<u8>], per_frame: usize, triggers: &[u64]) {
         let part = self.part(form, lines, per_frame, triggers);
-        self.sessions.push(Session {
+        self.sessions.push(SearchSession {
             at_ms: 0,
             parts: vec![part],
         });
         self.facts.push(Vec::new());
     }
 
-    pub fn part(&mut self, form: Form, lines: &[Vec<u8>], per_frame: usize, triggers: &[u64]) -> Part {
+    pub fn part(&mut self, form: PartFormat, lines: &[Vec<u8>], per_frame: usize, triggers: &[u64]) -> SearchPart {
         let mut frames = Vec::new();
         for (at, chunk) in lines.chunks(per_frame.max(1)).enumerate() {
             let mut bytes = chunk.join(&b'\n');
             bytes.push(b'\n');
-            let filter = filter_of(form, &bytes, &mut self.builder);
+            let filter = build_filter(form, &bytes, &mut self.builder);
             frames.push(FrameRange {
                 key: self.frames.len() as u64,
                 first_line: (at * per_frame.max(1)) as u64 + 1,
@@ -51,14 +52,14 @@ impl MemorySessions {
             start_line: *start_line,
             end_line,
         });
-        Part {
+        SearchPart {
             form,
             turns: turns.collect(),
             frames,
         }
     }
 
-    pub fn ask(&self, query: &Query) -> Answer {
+    pub fn ask(&self, query: &Query) -> SearchAnswer {
         self.ask_with(query, usize::MAX, 2, &|| false)
     }
 
@@ -68,18 +69,18 @@ impl MemorySessions {
         enough: usize,
         threads: usize,
         is_cancelled: &(dyn Fn() -> bool + Sync),
-    ) -> Answer {
-        self.ask_until(query, Enough::of(enough), threads, is_cancelled)
+    ) -> SearchAnswer {
+        self.ask_until(query, HitTarget::of(enough), threads, is_cancelled)
     }
 
     pub fn ask_until(
         &self,
         query: &Query,
-        enough: Enough,
+        enough: HitTarget,
         threads: usize,
         is_cancelled: &(dyn Fn() -> bool + Sync),
-    ) -> Answer {
-        let reach = Reach {
+    ) -> SearchAnswer {
+        let reach = SearchSource {
             terms: &|key| may_hold(query, self.frames[key as usize].1.as_deref()),
             lines: &|key, scratch| {
                 self.reads.fetch_add(1, Ordering::Relaxed);
@@ -97,7 +98,7 @@ impl MemorySessions {
             },
             is_cancelled,
         };
-        let effort = Effort {
+        let effort = SearchLimits {
             now_ms: 0,
             enough,
             threads,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use memory::search::{Form, Query};
+use memory::search::{PartFormat, Query};
 use proptest::prelude::*;
 use transcript::Agent;
 use unicode_normalization::UnicodeNormalization;
@@ -240,7 +240,7 @@ fn keep(case: &Case) -> MemorySessions {
             .map(|(_, line)| line);
         let triggers: Vec<u64> = triggers.collect();
         let lines: Vec<Vec<u8>> = lines.iter().map(Planted::line).collect();
-        kept.add(Form::Lines(Agent::Claude), &lines, *per_frame, &triggers);
+        kept.add(PartFormat::Records(Agent::Claude), &lines, *per_frame, &triggers);
     }
     for (at, frame) in kept.frames.iter_mut().enumerate() {
         match case.lost >> (at % 4 * 2) & 3 {

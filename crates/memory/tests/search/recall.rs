@@ -12,9 +12,9 @@ use jiff::Timestamp;
 use memory::find::{Found, Question, What, find};
 use memory::kept;
 use memory::mask::{MaskKey, Masker, UserRules};
-use memory::search::{Enough, Query};
-use memory::sources::Root;
-use memory::store::{Patience, Store};
+use memory::search::{HitTarget, Query};
+use memory::sources::LogRoot;
+use memory::store::{LockWait, Store};
 use memory::sweep::{Sweep, run};
 use transcript::{Agent, LineBody, PartKind};
 
@@ -62,7 +62,7 @@ fn list_files(directory: &Path, paths: &mut Vec<PathBuf>) {
 }
 
 fn sweep(home: &Path, store: &Path) {
-    let roots = Agent::ALL.map(|agent| Root {
+    let roots = Agent::ALL.map(|agent| LogRoot {
         agent,
         path: home.join(format!(".{}", agent.as_str())),
         label: None,
@@ -73,7 +73,7 @@ fn sweep(home: &Path, store: &Path) {
         threads: 2,
         ..Sweep::new(&place, &roots, &masker, NOW.parse().unwrap())
     };
-    run(&sweep, Patience::Wait(&|| {})).unwrap();
+    run(&sweep, LockWait::Wait(&|| {})).unwrap();
 }
 
 /// Returns the texts of all stored sessions.
@@ -82,7 +82,7 @@ fn load_texts(directory: &Path) -> Vec<OracleTexts> {
     let mut all = Vec::new();
     for session in store.reads().listed().unwrap() {
         let mut texts = OracleTexts::new(&session.session_uid);
-        for (kind, part) in kept::parts(&store, &session.session_uid).unwrap() {
+        for (kind, part) in kept::list_parts(&store, &session.session_uid).unwrap() {
             if !matches!(kind, PartKind::Log | PartKind::ChatHistory) {
                 continue;
             }
@@ -135,7 +135,7 @@ impl Trial {
             query,
             now: NOW.parse::<Timestamp>().unwrap(),
             threads: 2,
-            enough: Enough::of(usize::MAX),
+            enough: HitTarget::of(usize::MAX),
             takes: &|_| true,
             behind: None,
             is_cancelled: &|| false,

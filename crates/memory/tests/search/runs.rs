@@ -1,11 +1,11 @@
 //! How a query runs: over frames and parts, on any number of threads, and with cancellation.
 
-use memory::search::{Enough, Fact, Form, Query, Session};
+use memory::search::{EventFacts, HitTarget, PartFormat, Query, SearchSession};
 use transcript::{Agent, Kind, Kinds};
 
 use crate::kept::{MemorySessions, after, line};
 
-const CLAUDE: Form = Form::Lines(Agent::Claude);
+const CLAUDE: PartFormat = PartFormat::Records(Agent::Claude);
 
 fn words(text: &str) -> Query {
     Query::words(text).unwrap()
@@ -21,9 +21,9 @@ fn the_words_of_a_turn_are_collected_over_frames_and_parts() {
         line::prompt("two"),
     ];
     let log = kept.part(CLAUDE, &lines, 1, &[1, 4]);
-    let mut spill = kept.part(Form::Plain, &[b"three".to_vec(), b"x".to_vec()], 1, &[1]);
+    let mut spill = kept.part(PartFormat::Plain, &[b"three".to_vec(), b"x".to_vec()], 1, &[1]);
     spill.turns[0].turn = 1;
-    kept.sessions.push(Session {
+    kept.sessions.push(SearchSession {
         at_ms: 0,
         parts: vec![log, spill],
     });
@@ -83,7 +83,7 @@ fn a_common_word_is_answered_from_the_newest_sessions_and_the_answer_says_so() {
 #[test]
 fn a_word_that_is_expensive_to_find_is_ranked_among_fewer_turns() {
     let kept = many();
-    let enough = |frames| Enough {
+    let enough = |frames| HitTarget {
         turns: 80,
         few: 20,
         frames,
@@ -140,7 +140,7 @@ fn filters_for_tools_and_kinds_use_the_events_of_the_session() {
         line::call("boom"),
     ];
     kept.add(CLAUDE, &lines, 2, &[1]);
-    let fact = |line, kinds| Fact {
+    let fact = |line, kinds| EventFacts {
         line,
         block: 0,
         tool: Some("Bash".into()),
@@ -167,7 +167,7 @@ fn letters_that_are_escaped_in_a_line_are_found() {
     kept.add(CLAUDE, &[spelt.to_vec(), line::prompt("needle \u{1b}[0m")], 9, &[1, 2]);
     assert_eq!(kept.turns(&words("needle")).len(), 2);
     let grok = br#"{"method":"session/update","params":{"update":{"sessionUpdate":"tool_call","rawInput":{"a":1},"status":"completed","rawOutput":{"output":[110,101,101,100,108,101]}}}}"#;
-    kept.add(Form::Lines(Agent::Grok), &[grok.to_vec()], 9, &[1]);
+    kept.add(PartFormat::Records(Agent::Grok), &[grok.to_vec()], 9, &[1]);
     assert_eq!(kept.turns(&words("needle")).len(), 3);
 }
 

@@ -6,7 +6,7 @@ use std::io::Read;
 use std::path::Path;
 
 use jiff::SignedDuration;
-use memory::retention::{self, Reach};
+use memory::retention::{self, ForgetScope};
 use memory::store::Store;
 use serde_json::json;
 use testkit::logs::ClaudeLog;
@@ -150,7 +150,7 @@ fn after_an_eviction_no_word_is_left_and_the_disk_space_is_free_again() {
         assert!(store.empty_log(&lock).unwrap());
     }
     let before = disk_bytes(&directory);
-    let plan = retention::plan(&memory.home.store().reads(), &memory.policy, memory.now).unwrap();
+    let plan = retention::plan_evictions(&memory.home.store().reads(), &memory.policy, memory.now).unwrap();
     assert_eq!(plan.drops.len(), 2);
     let report = memory.sweep();
     assert_eq!((report.evicted.drops.len(), report.evicted.is_finished), (2, true));
@@ -188,7 +188,7 @@ fn after_forgetting_no_word_is_left_not_even_in_a_digest() {
     write_neighbours(&memory, 130..140);
     memory.sweep();
     assert_ne!(find_word(&directory, "look at the login"), [""; 0]);
-    memory.forget(&[1], Reach::WithDigest);
+    memory.forget(&[1], ForgetScope::WithDigest);
     let words = CANARIES.iter().chain(["look at the login", "and the last one"].iter());
     let found: Vec<String> = words.flat_map(|word| find_word(&directory, word)).collect();
     assert_eq!(found, [""; 0]);

@@ -9,8 +9,8 @@ use jiff::Timestamp;
 use memory::kept;
 use memory::mask::{MaskKey, Masker, UserRules};
 use memory::session_text::SessionTexts;
-use memory::sources::Root;
-use memory::store::{FilterRow, Patience, Place, Server, Store, Whose};
+use memory::sources::LogRoot;
+use memory::store::{DatabaseServer, FilterRow, LockWait, SessionScope, Store, StoreLocation};
 use memory::sweep::{Sweep, SweepReport, rebuild, run};
 use tempfile::TempDir;
 use testkit::postgres::Postgres;
@@ -23,7 +23,7 @@ pub fn is_on_server() -> bool {
 }
 
 /// Returns the store in a directory or, on a server, the database that replaces it.
-pub fn place(directory: &Path) -> Place {
+pub fn place(directory: &Path) -> StoreLocation {
     static DATABASES: Mutex<BTreeMap<PathBuf, String>> = Mutex::new(BTreeMap::new());
     let Some(server) = Postgres::shared().filter(|_| is_on_server()) else {
         return directory.into();
@@ -32,7 +32,7 @@ pub fn place(directory: &Path) -> Place {
     let url = databases
         .entry(directory.to_owned())
         .or_insert_with(|| server.database());
-    Place::on_server(directory, Server::of_url(url).unwrap())
+    StoreLocation::on_server(directory, DatabaseServer::of_url(url).unwrap())
 }
 
 /// Executes SQL on the database of a memory behind its back.
@@ -55,7 +55,7 @@ pub fn assert_packs(store: &Store) {
         .into_iter()
         .map(|(pack, _)| pack)
         .collect();
-    let mut there = memory::packs::list(&store.packs());
+    let mut there = memory::packs::list_packs(&store.packs());
     there.sort();
     assert!(
         is_on_server() || used == there,
@@ -82,7 +82,7 @@ impl Home {
         self.directory.path().join(name)
     }
 
-    pub fn place(&self) -> Place {
+    pub fn place(&self) -> StoreLocation {
         place(&self.path("store"))
     }
 
@@ -108,8 +108,8 @@ impl Home {
         run(&sweep, WAIT).unwrap()
     }
 
-    pub fn roots(&self) -> [Root; 3] {
-        let root = |agent, name| Root {
+    pub fn roots(&self) -> [LogRoot; 3] {
+        let root = |agent, name| LogRoot {
             agent,
             path: self.path(name),
             label: None,
@@ -145,13 +145,13 @@ impl Home {
 
     pub fn cat_part(&self, uid: &str, part: &str) -> String {
         let mut out = Vec::new();
-        kept::cat(&self.store(), uid, part, &mut out).unwrap().unwrap();
+        kept::write_part(&self.store(), uid, part, &mut out).unwrap().unwrap();
         String::from_utf8(out).unwrap()
     }
 
     /// Returns all filters, in order.
     pub fn filters(&self) -> Vec<FilterRow> {
-        let mut filters = self.store().reads().filters(Whose::Everybodys).unwrap();
+        let mut filters = self.store().reads().filters(SessionScope::All).unwrap();
         filters.sort_by(|a, b| (&a.session_uid, &a.part, a.frame_no).cmp(&(&b.session_uid, &b.part, b.frame_no)));
         filters
     }
@@ -161,7 +161,7 @@ impl Home {
     }
 }
 
-pub const WAIT: Patience<'static> = Patience::Wait(&|| {});
+pub const WAIT: LockWait<'static> = LockWait::Wait(&|| {});
 pub const LOG: &str = ".claude/projects/-home-ada-app/5e550000-0000-4000-8000-000000000001.jsonl";
 pub const UID: &str = "claude:5e550000-0000-4000-8000-000000000001";
 

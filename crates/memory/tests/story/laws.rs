@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use memory::doctor::examine_store;
-use memory::retention::{self, Command, DATA_LOSS, Done, Reach};
+use memory::retention::{self, DATA_LOSS, EvictionCommand, EvictionSummary, ForgetScope};
 use memory::store::Store;
 use proptest::prelude::*;
 
@@ -136,7 +136,7 @@ impl Simulation {
                 self.set(caps);
                 let mut done = self.memory.enforce();
                 let mut store = self.memory.home.store();
-                retention::finish(&mut store, WAIT, self.memory.now, &EVICT, &mut done).unwrap();
+                retention::finish_evictions(&mut store, WAIT, self.memory.now, &EVICT, &mut done).unwrap();
                 assert!(done.is_finished, "{done:?}");
                 self.check_caps();
             }
@@ -162,11 +162,11 @@ impl Simulation {
                 done.unwrap();
             }
             Step::Forget(number) => {
-                memory.forget(&[number], Reach::Raw);
+                memory.forget(&[number], ForgetScope::Raw);
                 self.notes.forgotten.insert(number);
             }
             Step::ForgetAll(number) => {
-                memory.forget(&[number], Reach::WithDigest);
+                memory.forget(&[number], ForgetScope::WithDigest);
                 self.notes.forgotten.insert(number);
                 self.notes.forgotten_wholly.insert(number);
                 self.notes.kept.remove(&number);
@@ -196,7 +196,7 @@ impl Simulation {
         let memory = &mut self.memory;
         (memory.policy.raw_soft_cap_bytes, memory.policy.raw_hard_cap_bytes) = (0, u64::MAX);
         let packs = memory.home.path("store/packs");
-        let files: Vec<_> = memory::packs::list(&memory.home.store().packs())
+        let files: Vec<_> = memory::packs::list_packs(&memory.home.store().packs())
             .into_iter()
             .map(|pack| (packs.join(&pack), fs::read(packs.join(&pack)).unwrap()))
             .collect();
@@ -212,13 +212,13 @@ impl Simulation {
         self.set(caps);
         let before = self.here();
         let (memory, mut store) = (&self.memory, self.memory.home.store());
-        let dies = Command {
+        let dies = EvictionCommand {
             name: "evict",
             sentence: &|_| resume_unwind(Box::new("the light went out")),
         };
         let run = || {
-            let mut done = Done::default();
-            retention::enforce(&mut store, WAIT, &memory.retention(), &dies, &|_| false, &mut done)
+            let mut done = EvictionSummary::default();
+            retention::enforce_policy(&mut store, WAIT, &memory.retention(), &dies, &|_| false, &mut done)
         };
         if catch_unwind(AssertUnwindSafe(run)).is_err() {
             assert_eq!(self.here(), before);

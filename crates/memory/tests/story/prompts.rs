@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use jiff::{SignedDuration, Timestamp};
 use memory::mask::{MaskKey, Masker, UserRules};
-use memory::sources::Root;
+use memory::sources::LogRoot;
 use memory::store::{PromptsOnly, Store};
 use memory::sweep::{Sweep, SweepReport, dry_run, run};
 use rusqlite::Connection;
@@ -58,7 +58,7 @@ impl Home {
     }
 
     fn sweep_at<T>(&self, now: Timestamp, how: fn(&Sweep<'_>) -> Result<T, memory::store::StoreError>) -> T {
-        let root = |agent, name| Root {
+        let root = |agent, name| LogRoot {
             agent,
             path: self.path(name),
             label: None,

@@ -8,8 +8,8 @@ use jiff::Timestamp;
 use memory::annotations::{self, AnnotationText, Tag, TagChange};
 use memory::follow::Follow;
 use memory::kept;
-use memory::restore::{self, Target};
-use memory::store::Annotation;
+use memory::restore::{self, RestoreTarget};
+use memory::store::AnnotationKind;
 use testkit::corpus;
 use transcript::SessionEvent;
 
@@ -48,8 +48,8 @@ fn restored_bytes_equal_the_stored_ones_for_every_part_of_every_agent() {
     let mut agents = BTreeSet::new();
     for (at, uid) in uids(&home).iter().enumerate() {
         let target = home.path(&format!("out/{at}"));
-        let plan = restore::plan(&home.texts(&store), uid, Target::Directory(&target)).unwrap();
-        let written = restore::apply(&home.texts(&store), &plan).unwrap();
+        let plan = restore::plan_restore(&home.texts(&store), uid, RestoreTarget::Directory(&target)).unwrap();
+        let written = restore::apply_restore(&home.texts(&store), &plan).unwrap();
         assert_eq!(written as usize, plan.files.len(), "{uid}");
         assert!(!plan.files.is_empty(), "{uid}");
         for file in &plan.files {
@@ -59,9 +59,9 @@ fn restored_bytes_equal_the_stored_ones_for_every_part_of_every_agent() {
         }
         agents.insert(uid.split(':').next().unwrap().to_owned());
         // A second time, all files exist, and none is written.
-        let again = restore::plan(&home.texts(&store), uid, Target::Directory(&target)).unwrap();
+        let again = restore::plan_restore(&home.texts(&store), uid, RestoreTarget::Directory(&target)).unwrap();
         assert!(again.files.iter().all(|file| file.is_there));
-        assert_eq!(restore::apply(&home.texts(&store), &again).unwrap(), 0);
+        assert_eq!(restore::apply_restore(&home.texts(&store), &again).unwrap(), 0);
     }
     assert_eq!(agents.len(), 3);
 }
@@ -78,8 +78,8 @@ fn restoring_in_place_recreates_every_file_and_a_sweep_makes_the_same_rows() {
     }
     let store = home.store();
     for uid in uids(&home) {
-        let plan = restore::plan(&home.texts(&store), &uid, Target::InPlace(&roots)).unwrap();
-        restore::apply(&home.texts(&store), &plan).unwrap();
+        let plan = restore::plan_restore(&home.texts(&store), &uid, RestoreTarget::InPlace(&roots)).unwrap();
+        restore::apply_restore(&home.texts(&store), &plan).unwrap();
     }
     let mut after = BTreeMap::new();
     roots.iter().for_each(|root| read_tree(&root.path, &mut after));
@@ -111,7 +111,7 @@ fn texts_from_packs_equal_those_of_the_log() {
         let path = PathBuf::from(store.reads().log_path(&uid).unwrap());
         let agent = kept::agent_of(&uid).unwrap();
         let events = store.reads().events(&uid).unwrap();
-        let texts = kept::texts(&store, &uid, &events).unwrap();
+        let texts = kept::read_texts(&store, &uid, &events).unwrap();
         let reading = memory::logs::read_log(&path, Some(agent), &home.masker).unwrap();
         let mut show = |event: &SessionEvent, text: Option<String>| -> Result<(), ()> {
             if let Some(text) = text.filter(|_| event.spill.is_none()) {
@@ -161,8 +161,8 @@ fn annotations_outlive_their_session() {
     let mut store = home.store();
     let tag = Tag::new("#Mine", &home.masker).unwrap();
     annotations::change_tags(&mut store, WAIT, now, UID, &[tag], TagChange::Add).unwrap();
-    let note = AnnotationText::new(Annotation::Note, "a note", &home.masker).unwrap();
-    let said = annotations::annotate(&mut store, WAIT, now, UID, Annotation::Note, &note)
+    let note = AnnotationText::new(AnnotationKind::Note, "a note", &home.masker).unwrap();
+    let said = annotations::annotate(&mut store, WAIT, now, UID, AnnotationKind::Note, &note)
         .unwrap()
         .annotations;
     assert_eq!(

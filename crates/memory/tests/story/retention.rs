@@ -5,7 +5,7 @@ use std::fs;
 use jiff::{SignedDuration, Timestamp};
 use memory::digest::DigestSettings;
 use memory::doctor::examine_store;
-use memory::retention::{self, DATA_LOSS, Policy, Reach, Reason, Retention};
+use memory::retention::{self, DATA_LOSS, EvictionReason, ForgetScope, Retention, RetentionPolicy};
 use memory::sweep::{Sweep, SweepReport, run};
 use regex::Regex;
 use testkit::logs::ClaudeLog;
@@ -16,16 +16,16 @@ use super::home::{Home, WAIT, run_sql};
 pub const TODAY: &str = "2026-06-30T12:00:00Z";
 
 /// The journal entry of a separate eviction.
-pub const EVICT: retention::Command<'static> = retention::Command {
+pub const EVICT: retention::EvictionCommand<'static> = retention::EvictionCommand {
     name: "evict",
-    sentence: &retention::Done::sentence,
+    sentence: &retention::EvictionSummary::sentence,
 };
 
 /// A home whose clock the test sets.
 pub struct Memory {
     pub home: Home,
     pub now: Timestamp,
-    pub policy: Policy,
+    pub policy: RetentionPolicy,
     task_pattern: Regex,
 }
 
@@ -49,7 +49,7 @@ impl Memory {
         Self {
             home: Home::new(),
             now,
-            policy: Policy {
+            policy: RetentionPolicy {
                 raw_soft_cap_bytes: u64::MAX,
                 raw_hard_cap_bytes: u64::MAX,
                 raw_max_age_days: None,
@@ -116,10 +116,10 @@ impl Memory {
     }
 
     /// Evicts what the policy selects, without the last phase.
-    pub fn enforce(&self) -> retention::Done {
-        let mut done = retention::Done::default();
+    pub fn enforce(&self) -> retention::EvictionSummary {
+        let mut done = retention::EvictionSummary::default();
         let mut store = self.home.store();
-        retention::enforce(&mut store, WAIT, &self.retention(), &EVICT, &|_| false, &mut done).unwrap();
+        retention::enforce_policy(&mut store, WAIT, &self.retention(), &EVICT, &|_| false, &mut done).unwrap();
         done
     }
 
@@ -159,11 +159,11 @@ impl Memory {
         candidates.iter().map(|one| number_of(&one.session_uid)).collect()
     }
 
-    pub fn forget(&self, numbers: &[u32], reach: Reach) {
+    pub fn forget(&self, numbers: &[u32], reach: ForgetScope) {
         let mut store = self.home.store();
         let uids: Vec<String> = numbers.iter().map(|number| uid(*number)).collect();
-        let remains = retention::remains(&store.reads(), &uids).unwrap();
-        let told = retention::forget(&mut store, WAIT, &remains, reach, &self.settings(), "forget").unwrap();
+        let remains = retention::list_remains(&store.reads(), &uids).unwrap();
+        let told = retention::forget_sessions(&mut store, WAIT, &remains, reach, &self.settings(), "forget").unwrap();
         assert!(told.is_finished, "{told:?}");
     }
 
@@ -300,7 +300,7 @@ fn over_the_hard_cap_a_session_without_a_digest_gets_one_and_is_evicted() {
     memory.policy.raw_hard_cap_bytes = each * 5 / 2;
     let mut done = memory.enforce();
     let mut store = memory.home.store();
-    retention::finish(&mut store, WAIT, memory.now, &EVICT, &mut done).unwrap();
+    retention::finish_evictions(&mut store, WAIT, memory.now, &EVICT, &mut done).unwrap();
     assert_eq!((done.drops.len(), done.analyzed.len(), done.lost().count()), (2, 2, 0));
     assert_eq!(memory.here(), [3]);
     let row = store.reads().digest_of(&uid(1)).unwrap().unwrap();
@@ -342,7 +342,7 @@ fn sessions_that_cannot_have_a_digest_are_lost_last_and_reported() {
     memory.policy.raw_hard_cap_bytes = total / 2;
     let done = memory.enforce();
     let lost: Vec<u32> = done.lost().map(|drop| number_of(&drop.session_uid)).collect();
-    assert_eq!((done.drops[0].reason, lost), (Reason::Budget, vec![1]));
+    assert_eq!((done.drops[0].reason, lost), (EvictionReason::Budget, vec![1]));
     assert_eq!(memory.here(), [2], "no more is lost than has to be");
     let journal = memory.journal();
     let told = journal.iter().find(|line| line.starts_with(DATA_LOSS)).unwrap();
@@ -373,7 +373,7 @@ fn an_evicted_session_stays_listed_and_counted_and_is_not_read_again() {
     assert_eq!(numbers(&memory), before);
     let listed = memory.home.store().reads().listed().unwrap();
     let one = listed.iter().find(|session| session.session_uid == uid(1)).unwrap();
-    assert_eq!(one.status, memory::store::Status::Evicted);
+    assert_eq!(one.status, memory::store::SessionStatus::Evicted);
     assert_eq!(one.cwd.as_deref(), Some("/home/ada/app"));
     let again = memory.sweep();
     assert_eq!((again.files_read, again.bytes_read), (0, 0), "{again:?}");
@@ -437,14 +437,14 @@ fn a_session_that_grew_since_the_plan_stays() {
     memory.write(1, 50, 60);
     memory.sweep();
     memory.policy.raw_soft_cap_bytes = 1;
-    let plan = retention::plan(&memory.home.store().reads(), &memory.policy, memory.now).unwrap();
+    let plan = retention::plan_evictions(&memory.home.store().reads(), &memory.policy, memory.now).unwrap();
     assert_eq!(plan.drops.len(), 1);
     memory.wait_days(1);
     memory.grow(1);
     memory.catch_up();
     let mut store = memory.home.store();
-    let mut done = retention::Done::default();
-    retention::apply(&mut store, WAIT, &plan, &memory.retention(), &EVICT, &mut done).unwrap();
+    let mut done = retention::EvictionSummary::default();
+    retention::apply_plan(&mut store, WAIT, &plan, &memory.retention(), &EVICT, &mut done).unwrap();
     assert_eq!(done.drops, []);
     assert!(memory.home.cat(&uid(1)).contains("something new"));
 }
@@ -466,8 +466,8 @@ fn no_sweep_and_no_history_brings_back_a_forgotten_session() {
     };
     memory.home.write(".claude/history.jsonl", prompts("before"));
     memory.sweep();
-    memory.forget(&[1, 4], Reach::Raw);
-    memory.forget(&[2], Reach::WithDigest);
+    memory.forget(&[1, 4], ForgetScope::Raw);
+    memory.forget(&[2], ForgetScope::WithDigest);
     memory.home.write(".claude/history.jsonl", prompts("after"));
     memory.wait_days(1);
     (1..=3).for_each(|number| memory.grow(number));

@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 
 use jiff::{SignedDuration, Timestamp};
 use memory::mask::{MaskKey, Masker, Tier, UserRule, UserRules, rules};
-use memory::sources::Root;
-use memory::store::{Store, Whose};
+use memory::sources::LogRoot;
+use memory::store::{SessionScope, Store};
 use memory::sweep::{Sweep, SweepReport, run};
 use samples::{Sample, samples_of};
 use serde_json::{Value, json};
@@ -92,7 +92,7 @@ impl PlantedLogs {
 
     fn sweep(&self, rules: &UserRules) -> SweepReport {
         let masker = Masker::new(&MaskKey::new([7; 32]), rules).unwrap();
-        let root = |agent, name| Root {
+        let root = |agent, name| LogRoot {
             agent,
             path: self.path(name),
             label: None,
@@ -118,8 +118,8 @@ impl PlantedLogs {
         let store = Store::open(place(&self.path("store"))).unwrap();
         let packs = store.packs();
         let mut kept = Vec::new();
-        for (_, _, frame) in store.reads().frames_of(Whose::Everybodys).unwrap() {
-            kept.append(&mut memory::packs::read(&packs, &frame).unwrap());
+        for (_, _, frame) in store.reads().frames_of(SessionScope::All).unwrap() {
+            kept.append(&mut memory::packs::read_frame(&packs, &frame).unwrap());
         }
         let reads = store.reads();
         for session in reads.sessions().unwrap() {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
 use std::path::Path;
 
-use memory::retention::Reach;
+use memory::retention::ForgetScope;
 use memory::session_text::{EvictionReason, SessionText, SessionTexts, SourceProblem, TextLocation, TextOrigin};
 use memory::store::Store;
 use serde_json::json;
@@ -117,7 +117,7 @@ fn a_log_that_is_gone_ignored_or_forgotten_is_not_read() {
     }
     memory.sweep();
     evict(&mut memory);
-    memory.forget(&[2], Reach::Raw);
+    memory.forget(&[2], ForgetScope::Raw);
     let home = &memory.home;
     assert_eq!(locate(home, &uid(1)).origin(), TextOrigin::Source);
     fs::remove_file(home.path(&path(1))).unwrap();
@@ -178,7 +178,7 @@ fn a_claude_log_with_other_content_is_not_read() {
     }
     memory.sweep();
     evict(&mut memory);
-    memory.forget(&[2], Reach::WithDigest);
+    memory.forget(&[2], ForgetScope::WithDigest);
     let home = &memory.home;
     let own = |number| home.path(&path(number));
     // The file name is still that of the session.

@@ -2,8 +2,8 @@
 
 use std::cell::RefCell;
 
-use memory::doctor::{Remade, StoreHealth, mark_damaged, remake_database};
-use memory::store::Patience;
+use memory::doctor::{RebuiltDatabase, StoreHealth, mark_damaged, rebuild_database};
+use memory::store::LockWait;
 
 use super::store_health;
 use crate::context::Context;
@@ -21,8 +21,8 @@ pub(super) fn repair(ui: &mut Ui, context: &Context, damaged: &StoreHealth) -> R
     if !damaged.database.is_empty() && place.server().is_none() {
         let remade = {
             let told = RefCell::new(&mut *ui);
-            let patience = Patience::Wait(&|| say_waiting(&mut told.borrow_mut()));
-            remake_database(place, context.now, patience)?
+            let patience = LockWait::Wait(&|| say_waiting(&mut told.borrow_mut()));
+            rebuild_database(place, context.now, patience)?
         };
         tell_remade(ui, &remade);
         found = Some(store_health(ui, context)?);
@@ -33,7 +33,7 @@ pub(super) fn repair(ui: &mut Ui, context: &Context, damaged: &StoreHealth) -> R
         mark_damaged(
             damaged,
             context.now,
-            Patience::Wait(&|| say_waiting(&mut told.borrow_mut())),
+            LockWait::Wait(&|| say_waiting(&mut told.borrow_mut())),
         )?
     };
     let order = Order {
@@ -62,7 +62,7 @@ pub(super) fn repair(ui: &mut Ui, context: &Context, damaged: &StoreHealth) -> R
 }
 
 /// Says what a new database was made of, and what nobody has any more.
-fn tell_remade(ui: &mut Ui, remade: &Remade) {
+fn tell_remade(ui: &mut Ui, remade: &RebuiltDatabase) {
     ui.status(format_args!(
         "Made a new database: {} read from the damaged one, lines of {} found again in packs",
         plural(remade.rows, "row"),

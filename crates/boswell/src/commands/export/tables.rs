@@ -7,7 +7,7 @@ use clap::ValueEnum;
 use jiff::Timestamp;
 use memory::outcome::outcome_name;
 use memory::prices::PriceTable;
-use memory::store::{Listed, Store, StoreError};
+use memory::store::{ListedSession, Store, StoreError};
 use memory::usage::{self, CallCost};
 use transcript::SessionEvent;
 
@@ -28,7 +28,7 @@ pub(crate) enum Table {
 /// Where rows come from.
 pub(super) struct Source<'a> {
     pub(super) store: &'a Store,
-    pub(super) sessions: &'a [Listed],
+    pub(super) sessions: &'a [ListedSession],
     /// Which of them are wanted.
     pub(super) wanted: &'a [bool],
     pub(super) prices: &'a PriceTable,
@@ -36,7 +36,7 @@ pub(super) struct Source<'a> {
 }
 
 impl Source<'_> {
-    fn wanted(&self) -> impl Iterator<Item = &Listed> {
+    fn wanted(&self) -> impl Iterator<Item = &ListedSession> {
         let taken = self.sessions.iter().zip(self.wanted);
         taken.filter(|(_, wanted)| **wanted).map(|(session, _)| session)
     }

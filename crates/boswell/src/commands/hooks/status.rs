@@ -71,7 +71,7 @@ pub(super) fn run(ui: &mut Ui, context: &Context, agents: &[Agent]) -> Result<Ou
     let mut answers = Vec::new();
     for agent in agents {
         let kept = match &store {
-            Some(store) => store.reads().last_told(agent.as_str())?,
+            Some(store) => store.reads().last_hook_event(agent.as_str())?,
             None => None,
         };
         let noted = waiting.iter().filter_map(|one| one.note.as_ref().ok());

@@ -11,7 +11,7 @@ use memory::logs::{self, LogReading};
 use memory::mask::{Masker, Numbering};
 use memory::repos;
 use memory::session_text::{SessionText, SessionTexts, TextLocation, TextOrigin};
-use memory::store::{Store, works_for};
+use memory::store::{Store, find_parents};
 use memory::usage::{self, UsageSum};
 use render::{SessionCost, SessionNumbers, Subagent, Transcript, TranscriptEntry, TranscriptHead};
 use transcript::{Agent, Call, Lineage, LineageKind, Outcome, Session, SessionEvent, Turn};
@@ -126,7 +126,7 @@ impl Family {
     pub(super) fn known(store: &Store) -> Result<Self, CommandError> {
         let mut children: HashMap<String, Vec<Session>> = HashMap::new();
         for child in store.reads().subagents()? {
-            for parent in works_for(&child) {
+            for parent in find_parents(&child) {
                 children.entry(parent.to_owned()).or_default().push(child.clone());
             }
         }
@@ -384,7 +384,7 @@ fn numbers(digest: &Digest) -> SessionNumbers {
 }
 
 fn head(session: Session, means: &Means<'_>) -> TranscriptHead {
-    let place = session.cwd.as_deref().and_then(|cwd| repos::of(Path::new(cwd)));
+    let place = session.cwd.as_deref().and_then(|cwd| repos::find_repo(Path::new(cwd)));
     TranscriptHead {
         name: None,
         outcome: session.outcome,

@@ -13,7 +13,7 @@ use std::thread;
 
 use memory::mask::Masker;
 use memory::session_text::{SessionTexts, TextOrigin};
-use memory::store::{Listed, Status, Store};
+use memory::store::{ListedSession, SessionStatus, Store};
 use render::{PageOptions, SiteSession, site_index, site_search_data};
 use serde::{Deserialize, Serialize};
 
@@ -59,7 +59,7 @@ pub(super) fn run(ui: &mut Ui, context: &Context, args: &RenderArgs) -> Result<O
     let forgotten = store.reads().tombstones()?;
     sessions.retain(|session| {
         let is_own = !session.is_subagent && !forgotten.contains(&session.session_uid);
-        is_own && session.status != Status::PromptsOnly && filters.take(session)
+        is_own && session.status != SessionStatus::PromptsOnly && filters.take(session)
     });
     let output = args.output.as_deref().unwrap_or(Path::new("."));
     let site = Site {
@@ -139,7 +139,7 @@ impl Site<'_> {
 
     /// The pages of all sessions, in their order; several are made at once. Large ones are begun first: all threads end
     /// with small ones, and none waits long for another.
-    fn pages(&self, sessions: &[Listed]) -> Result<Vec<Page>, CommandError> {
+    fn pages(&self, sessions: &[ListedSession]) -> Result<Vec<Page>, CommandError> {
         let mut order: Vec<usize> = (0..sessions.len()).collect();
         order.sort_by_key(|at| Reverse(self.sizes.get(&sessions[*at].session_uid)));
         let next = AtomicUsize::new(0);
@@ -177,14 +177,14 @@ impl Site<'_> {
     }
 
     /// The page of one session: as it lies there, or made anew. None where nothing is left to make it of.
-    fn page(&self, store: &Store, session: &Listed) -> Result<Option<Page>, CommandError> {
+    fn page(&self, store: &Store, session: &ListedSession) -> Result<Option<Page>, CommandError> {
         let uid = session.session_uid.as_str();
         let name = write::file_name(uid);
         let file = format!("{PAGES}/{name}.html");
         let stamp = self.stamp(store, session)?;
         let note = self.directory.join(NOTES).join(&name);
         let known = read_note(&note).filter(|_| self.directory.join(&file).is_file());
-        let is_kept = session.status == Status::Kept && store.reads().has_raw_text(uid)?;
+        let is_kept = session.status == SessionStatus::Kept && store.reads().has_raw_text(uid)?;
         if let Some((_, page)) = known.filter(|(old, _)| *old == stamp || !is_kept) {
             return Ok(Some(page));
         }
@@ -227,7 +227,7 @@ impl Site<'_> {
     }
 
     /// What a page was made of: as long as it is the same, so is the page.
-    fn stamp(&self, store: &Store, session: &Listed) -> Result<String, CommandError> {
+    fn stamp(&self, store: &Store, session: &ListedSession) -> Result<String, CommandError> {
         let reads = store.reads();
         let uid = session.session_uid.as_str();
         let mut growth = vec![reads.growth(uid)?];

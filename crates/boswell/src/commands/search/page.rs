@@ -5,7 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use memory::find::{Behind, Findings};
-use memory::search::Enough;
+use memory::search::HitTarget;
 
 /// So many turns are gathered for each session that is shown, so that the best of them can be told.
 const TURNS_PER_SESSION: usize = 4;
@@ -33,8 +33,8 @@ impl Page {
     }
 
     /// When older sessions are not asked any more.
-    pub(super) fn enough(&self) -> Enough {
-        Enough {
+    pub(super) fn enough(&self) -> HitTarget {
+        HitTarget {
             turns: self.enough,
             few: self.enough / TURNS_PER_SESSION,
             frames: FRAMES,

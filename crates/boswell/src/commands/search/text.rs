@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use memory::find::Found;
 use memory::session_text::TextOrigin;
-use memory::store::{Status, Store};
+use memory::store::{SessionStatus, Store};
 
 use super::LEFT_OUT_CHARS;
 use crate::context::Context;
@@ -100,7 +100,7 @@ fn block_lines(ui: &Ui, context: &Context, block: &[&Found], id: &str) -> Vec<St
 /// Returns whether a turn of an evicted session was found in its log; `boswell show` reads it from there.
 fn is_evicted_source(block: &[&Found]) -> bool {
     let is_from_log = |one: &&Found| one.text_from() == TextOrigin::Source;
-    block[0].session.status == Status::Evicted && block.iter().any(is_from_log)
+    block[0].session.status == SessionStatus::Evicted && block.iter().any(is_from_log)
 }
 
 fn turn_lines(ui: &Ui, found: &Found) -> Vec<String> {

@@ -6,7 +6,7 @@ use jiff::civil::Date;
 use jiff::{SignedDuration, Timestamp};
 use memory::digest;
 use memory::outcome::outcome_name;
-use memory::store::{Listed, Store};
+use memory::store::{ListedSession, Store};
 use memory::usage::{self, DimensionValue, UsageDimension, UsageSum};
 use transcript::Outcome;
 
@@ -33,12 +33,12 @@ pub(super) fn show(ui: &mut Ui, context: &Context) -> Result<Option<Date>, Comma
     };
     let sessions = store.reads().listed()?;
     let costs = costs_by_session(context, &store, &sessions)?;
-    let own: Vec<&Listed> = sessions
+    let own: Vec<&ListedSession> = sessions
         .iter()
         .filter(|session| !session.is_subagent && !session.is_hidden)
         .collect();
     let since = (context.now - SignedDuration::from_hours(24 * WEEK_DAYS)).as_microsecond();
-    let recent: Vec<&Listed> = own
+    let recent: Vec<&ListedSession> = own
         .iter()
         .copied()
         .filter(|session| session.last_micros.is_some_and(|last| last >= since))
@@ -69,7 +69,7 @@ pub(super) fn show(ui: &mut Ui, context: &Context) -> Result<Option<Date>, Comma
     Ok(newest)
 }
 
-fn day_of(context: &Context, session: &Listed) -> Option<Date> {
+fn day_of(context: &Context, session: &ListedSession) -> Option<Date> {
     let last = Timestamp::from_microsecond(session.last_micros?).ok()?;
     Some(last.to_zoned(context.zone.clone()).date())
 }
@@ -78,7 +78,7 @@ fn day_of(context: &Context, session: &Listed) -> Option<Date> {
 fn costs_by_session(
     context: &Context,
     store: &Store,
-    sessions: &[Listed],
+    sessions: &[ListedSession],
 ) -> Result<HashMap<String, UsageSum>, CommandError> {
     let prices = prices::load(Some(&prices::user_file(context)))?;
     let bills = usage::load_bills(store, sessions, &prices, &|_, _| true)?;
@@ -95,7 +95,7 @@ fn row(
     ui: &Ui,
     context: &Context,
     store: &Store,
-    session: &Listed,
+    session: &ListedSession,
     sum: Option<&UsageSum>,
 ) -> Result<String, CommandError> {
     let day = day_of(context, session).map_or("-".to_owned(), |day| day.strftime("%a %d %b").to_string());

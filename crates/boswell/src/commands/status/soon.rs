@@ -17,7 +17,7 @@ const MISSING_SHOWN: usize = 5;
 /// Looks at the logs of Claude Code. None where it has no root.
 pub(super) fn look(context: &Context, store: Option<&Store>) -> Result<Option<ClaudeDeletes>, StoreError> {
     let roots = context.memory_roots();
-    let Some(cleanup) = doctor::cleanup_of_claude(&roots, context.now, &|path| context.is_ignored(path)) else {
+    let Some(cleanup) = doctor::plan_claude_cleanup(&roots, context.now, &|path| context.is_ignored(path)) else {
         return Ok(None);
     };
     let mut missing = Vec::new();

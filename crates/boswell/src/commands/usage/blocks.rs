@@ -2,7 +2,7 @@
 
 use jiff::SignedDuration;
 use jiff::tz::TimeZone;
-use memory::store::{Listed, Store, StoreError};
+use memory::store::{ListedSession, Store, StoreError};
 use memory::usage::Bill;
 use memory::usage::blocks::{self, BillingBlock};
 use render::dollars;
@@ -112,7 +112,7 @@ impl Limits {
     /// Those of the newest session that tells any. They are the account's: older ones no longer hold.
     pub(super) fn newest<'s>(
         store: &Store,
-        sessions: impl Iterator<Item = &'s Listed>,
+        sessions: impl Iterator<Item = &'s ListedSession>,
     ) -> Result<Option<Self>, StoreError> {
         for session in sessions {
             let view = store.reads().view(&session.session_uid)?;

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use jiff::tz::TimeZone;
-use memory::store::Listed;
+use memory::store::ListedSession;
 use memory::usage::{self, Bill, DimensionValue, UsageDimension, UsageGroup, UsageSum};
 use serde_json::Value;
 
@@ -24,7 +24,7 @@ pub(super) fn show(
     ui: &mut Ui,
     args: &UsageArgs,
     zone: &TimeZone,
-    sessions: &[Listed],
+    sessions: &[ListedSession],
     parents: &HashMap<String, String>,
     bills: &[Bill],
 ) -> Result<(), CommandError> {
@@ -141,7 +141,7 @@ struct UsageTable<'r> {
 }
 
 impl UsageTable<'_> {
-    fn print(&self, ui: &mut Ui, sessions: &[Listed]) -> Result<(), CommandError> {
+    fn print(&self, ui: &mut Ui, sessions: &[ListedSession]) -> Result<(), CommandError> {
         let mut headings: Vec<Heading> = self.by.iter().map(|dimension| (heading(*dimension), false)).collect();
         headings.extend(NUMBER_HEADINGS);
         let lines = self.lines(sessions);
@@ -164,7 +164,7 @@ impl UsageTable<'_> {
         Ok(())
     }
 
-    fn lines(&self, sessions: &[Listed]) -> Vec<UsageLine<'_>> {
+    fn lines(&self, sessions: &[ListedSession]) -> Vec<UsageLine<'_>> {
         let ids = SessionIds::new(sessions);
         let mut lines = Vec::new();
         for (at, row) in self.rows.iter().enumerate() {
@@ -276,7 +276,7 @@ fn heading(dimension: UsageDimension) -> &'static str {
     }
 }
 
-fn cell(key: &DimensionValue, by: UsageDimension, sessions: &[Listed], ids: &SessionIds<'_>) -> String {
+fn cell(key: &DimensionValue, by: UsageDimension, sessions: &[ListedSession], ids: &SessionIds<'_>) -> String {
     let text = match (key, by) {
         (DimensionValue::Date(None), _) => "no date".to_owned(),
         (DimensionValue::Date(Some(day)), UsageDimension::Month) => day.strftime("%Y-%m").to_string(),
@@ -299,7 +299,7 @@ fn short_path(path: &str) -> String {
     }
 }
 
-fn session_words(uid: &str, sessions: &[Listed], ids: &SessionIds<'_>) -> String {
+fn session_words(uid: &str, sessions: &[ListedSession], ids: &SessionIds<'_>) -> String {
     let session = sessions.iter().find(|session| session.session_uid == uid);
     let id = ids.short(uid);
     let words = session.and_then(|session| session.said.name.as_deref().or(session.title.as_deref()));

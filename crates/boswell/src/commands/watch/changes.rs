@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
-use memory::sources::Root;
+use memory::sources::LogRoot;
 use notify::event::ModifyKind;
 use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
 
@@ -42,7 +42,7 @@ pub(super) struct Changes {
 
 impl Changes {
     /// `poll` looks every so often instead of being told.
-    pub(super) fn of(roots: &[Root], poll: Option<Duration>, clock: Clock) -> Self {
+    pub(super) fn of(roots: &[LogRoot], poll: Option<Duration>, clock: Clock) -> Self {
         let (sender, events) = channel();
         let mut changes = Self {
             events,
@@ -196,8 +196,8 @@ mod tests {
 
     const LONG: Duration = Duration::from_secs(20);
 
-    fn root(path: &Path) -> Root {
-        Root {
+    fn root(path: &Path) -> LogRoot {
+        LogRoot {
             agent: Agent::Claude,
             path: path.to_owned(),
             label: None,

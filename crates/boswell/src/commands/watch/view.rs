@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use jiff::{SignedDuration, Timestamp};
-use memory::store::{Listed, Store};
+use memory::store::{ListedSession, Store};
 use memory::sweep::SweepReport;
 use transcript::{Kind, SessionEvent};
 
@@ -74,7 +74,7 @@ impl View {
         ui: &mut Ui,
         context: &Context,
         store: &Store,
-        session: &Listed,
+        session: &ListedSession,
     ) -> Result<(), CommandError> {
         let counted = store.reads().counted(&session.session_uid)?;
         let events = store.reads().last_events(&session.session_uid)?;
@@ -141,7 +141,7 @@ impl View {
     }
 }
 
-fn line(ui: &Ui, session: &Listed, turns: u64, tokens: u64, events: &[SessionEvent], errors: usize) -> String {
+fn line(ui: &Ui, session: &ListedSession, turns: u64, tokens: u64, events: &[SessionEvent], errors: usize) -> String {
     let project = session.repo.as_deref().unwrap_or("-");
     let said = session.said.name.as_deref().or(session.title.as_deref());
     let last = events.last();

@@ -64,7 +64,7 @@ pub(in crate::finder) fn open(context: &Context, session_uid: &str, ink: Ink) ->
     };
     let uid = session_uid.to_owned();
     let read: ReadTexts = Box::new(move |events| match &log {
-        None => Ok(kept::texts(&store, &uid, events)?),
+        None => Ok(kept::read_texts(&store, &uid, events)?),
         Some(log) => {
             let wholes = read_wholes(log, &masker, events).map_err(told_log_error)?;
             let texts = wholes.into_iter().filter_map(|(seq, whole)| Some((seq, whole.text?)));

@@ -68,7 +68,7 @@ pub(super) fn read_json(root: &Path, place: WritingPath<'_>) -> Option<Value> {
     if !has_no_links(root, &path) {
         return None;
     }
-    let (file, metadata) = files::open(&path).ok()?;
+    let (file, metadata) = files::open_regular(&path).ok()?;
     if metadata.len() > BYTES_MAX {
         return None;
     }

@@ -4,8 +4,8 @@
 use transcript::{Field, Kind, Role};
 
 use super::{
-    Ends, FieldSuggestion, LastWord, Note, PartSyntax, Query, QueryError, QueryPart, TERMS_MAX, Term, check_length,
-    fold_text,
+    FieldSuggestion, LastWord, PartSyntax, Query, QueryError, QueryNote, QueryPart, TERMS_MAX, Term, TermBounds,
+    check_length, fold_text,
 };
 use crate::search::words;
 
@@ -85,11 +85,11 @@ fn note_dashes(query: &mut Query) {
         .collect();
     let mut notes = Vec::new();
     if !excluded.is_empty() {
-        notes.push(Note::Without(excluded.join(", ")));
+        notes.push(QueryNote::Without(excluded.join(", ")));
     }
     for term in query.terms.iter().filter(|term| !term.is_negated) {
         if is_option(&term.typed) {
-            notes.push(Note::DashAsText(term.typed.clone()));
+            notes.push(QueryNote::DashAsText(term.typed.clone()));
         }
     }
     query.notes.append(&mut notes);
@@ -137,7 +137,7 @@ struct Token<'t> {
 }
 
 /// Takes the next token off a text that starts with one.
-fn next_token<'t>(text: &'t str, syntax: PartSyntax, notes: &mut Vec<Note>) -> (Token<'t>, &'t str) {
+fn next_token<'t>(text: &'t str, syntax: PartSyntax, notes: &mut Vec<QueryNote>) -> (Token<'t>, &'t str) {
     let negated = text.strip_prefix('-');
     // `--flag` is a word, and so is a dash on its own. Only a phrase can be negated if dashes are text.
     let negated = negated.filter(|rest| match syntax {
@@ -151,8 +151,8 @@ fn next_token<'t>(text: &'t str, syntax: PartSyntax, notes: &mut Vec<Note>) -> (
     let (field, body) = named.map_or((None, body), |(name, rest)| (Some(name), rest));
     let quoted = body.strip_prefix('"');
     let closed = quoted.and_then(|inner| inner.split_once('"'));
-    if quoted.is_some() && closed.is_none() && !notes.contains(&Note::UnclosedQuote) {
-        notes.push(Note::UnclosedQuote);
+    if quoted.is_some() && closed.is_none() && !notes.contains(&QueryNote::UnclosedQuote) {
+        notes.push(QueryNote::UnclosedQuote);
     }
     let (value, after) = closed.unwrap_or_else(|| {
         let end = body.find(char::is_whitespace).unwrap_or(body.len());
@@ -179,7 +179,7 @@ const OPTIONS: [&str; 14] = [
 ];
 
 /// Returns a note on a word that looks like a field but is not one.
-fn unknown_field(word: &str) -> Option<Note> {
+fn unknown_field(word: &str) -> Option<QueryNote> {
     let (typed, value) = word.split_once(':')?;
     let is_name = !typed.is_empty() && typed.chars().all(|c| c.is_ascii_alphabetic());
     // A path, an address or a path of modules is not a field.
@@ -199,7 +199,7 @@ fn unknown_field(word: &str) -> Option<Note> {
             value: value.clone(),
         }
     };
-    Some(Note::UnknownField {
+    Some(QueryNote::UnknownField {
         typed: typed.to_owned(),
         value,
         suggestion,
@@ -276,14 +276,14 @@ fn token_term(token: &Token<'_>) -> Option<Term> {
         .strip_suffix('*')
         .filter(|stem| stem.ends_with(words::is_word_char));
     let (text, ends) = match (token.is_quoted, prefix) {
-        (true, _) => (value, Ends::Words),
-        (false, Some(stem)) => (words::trim(stem), Ends::Open),
+        (true, _) => (value, TermBounds::Words),
+        (false, Some(stem)) => (words::trim_separators(stem), TermBounds::Open),
         (false, None) if token.is_begun && !token.is_negated && value.ends_with(words::is_word_char) => {
-            (words::trim(value), Ends::Open)
+            (words::trim_separators(value), TermBounds::Open)
         }
-        (false, None) if words::has_words(value) => (words::trim(value), Ends::Words),
+        (false, None) if words::has_words(value) => (words::trim_separators(value), TermBounds::Words),
         // There is no word in it, for example an arrow or an emoji, so its characters are searched for.
-        (false, None) => (value, Ends::Free),
+        (false, None) => (value, TermBounds::Free),
     };
     let pieces: Vec<String> = fold_text(text).split_whitespace().map(str::to_owned).collect();
     (!pieces.is_empty()).then(|| Term {
@@ -295,7 +295,7 @@ fn token_term(token: &Token<'_>) -> Option<Term> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::search::query::Pattern;
+    use crate::search::query::TermPattern;
 
     fn describe(text: &str) -> String {
         let query = match Query::words(text) {
@@ -306,8 +306,8 @@ mod tests {
             let sign = if term.is_negated { "-" } else { "" };
             let field = term.field.map(|field| format!("{field:?} ")).unwrap_or_default();
             match &term.pattern {
-                Pattern::Literal { pieces, ends } => format!("{sign}{field}{} {ends:?}", pieces.join("␣")),
-                Pattern::Regex(regex) => regex.to_string(),
+                TermPattern::Literal { pieces, ends } => format!("{sign}{field}{} {ends:?}", pieces.join("␣")),
+                TermPattern::Regex(regex) => regex.to_string(),
             }
         });
         terms.collect::<Vec<_>>().join(", ")
@@ -387,8 +387,8 @@ mod tests {
     fn describe_while_typing(text: &str) -> String {
         let query = Query::parse_while_typing(text).unwrap();
         let terms = query.terms.iter().map(|term| match &term.pattern {
-            Pattern::Literal { pieces, ends } => format!("{} {ends:?}", pieces.join("␣")),
-            Pattern::Regex(regex) => regex.to_string(),
+            TermPattern::Literal { pieces, ends } => format!("{} {ends:?}", pieces.join("␣")),
+            TermPattern::Regex(regex) => regex.to_string(),
         });
         terms.collect::<Vec<_>>().join(", ")
     }
@@ -449,8 +449,8 @@ mod tests {
         let query = Query::parse_parts(&parts.iter().map(part).collect::<Vec<_>>()).unwrap();
         let sign = |term: &Term| if term.is_negated { "-" } else { "" };
         let terms = query.terms.iter().map(|term| match &term.pattern {
-            Pattern::Literal { pieces, .. } => format!("{}{}", sign(term), pieces.join("␣")),
-            Pattern::Regex(regex) => regex.to_string(),
+            TermPattern::Literal { pieces, .. } => format!("{}{}", sign(term), pieces.join("␣")),
+            TermPattern::Regex(regex) => regex.to_string(),
         });
         let notes: Vec<String> = query.notes.iter().map(ToString::to_string).collect();
         (terms.collect::<Vec<_>>().join(", "), notes.join("; "))
@@ -486,9 +486,9 @@ mod tests {
     #[test]
     fn an_unclosed_quote_is_a_character_and_gets_a_note() {
         let query = Query::words("say \"hello world").unwrap();
-        assert_eq!(query.notes, [Note::UnclosedQuote]);
+        assert_eq!(query.notes, [QueryNote::UnclosedQuote]);
         assert_eq!(describe("say \"hello world"), "say Words, hello Words, world Words");
-        assert_eq!(Query::words("kind:error").unwrap().notes, [Note::ReadsEverything]);
+        assert_eq!(Query::words("kind:error").unwrap().notes, [QueryNote::ReadsEverything]);
         assert_eq!(Query::words("x").unwrap().notes, []);
     }
 }

@@ -20,7 +20,7 @@ use thiserror::Error;
 
 pub(super) use self::row::RowExt;
 use super::{Access, ROLLBACK, Right, Value};
-use crate::store::place::Server;
+use crate::store::place::DatabaseServer;
 use crate::store::{FrameRow, StoreError};
 
 /// An error of the driver or the server. It never contains the statement, so that rows and passwords do not get into
@@ -36,11 +36,11 @@ pub struct ServerError {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ServerErrorKind {
     /// The server does not answer, or the connection was lost. A later attempt may succeed.
-    Away,
+    Unavailable,
     /// The server rejects our credentials, or we lack a privilege.
     Denied,
     /// The server's disk is full.
-    Full,
+    DiskFull,
     Other,
 }
 
@@ -66,7 +66,7 @@ impl ServerError {
                 let kind = if is_ours {
                     ServerErrorKind::Other
                 } else {
-                    ServerErrorKind::Away
+                    ServerErrorKind::Unavailable
                 };
                 (format!("{error}{cause}"), kind)
             }
@@ -94,12 +94,12 @@ fn error_kind(code: &SqlState) -> ServerErrorKind {
     let class = code.code().get(..2).unwrap_or_default();
     match class {
         // Connection errors, and servers that are shutting down or starting.
-        "08" | "57" => ServerErrorKind::Away,
+        "08" | "57" => ServerErrorKind::Unavailable,
         "28" => ServerErrorKind::Denied,
         _ if *code == SqlState::INSUFFICIENT_PRIVILEGE || *code == SqlState::INVALID_CATALOG_NAME => {
             ServerErrorKind::Denied
         }
-        _ if *code == SqlState::DISK_FULL => ServerErrorKind::Full,
+        _ if *code == SqlState::DISK_FULL => ServerErrorKind::DiskFull,
         _ => ServerErrorKind::Other,
     }
 }
@@ -115,7 +115,7 @@ type Key = (String, Vec<u32>);
 
 /// One connection and its state.
 struct Connection {
-    server: Server,
+    server: DatabaseServer,
     access: Access,
     client: Client,
     statements: HashMap<Key, Statement>,
@@ -125,7 +125,7 @@ struct Connection {
 }
 
 impl Connection {
-    fn connect(server: &Server, access: Access) -> Result<Client, StoreError> {
+    fn connect(server: &DatabaseServer, access: Access) -> Result<Client, StoreError> {
         let mut config = server.config().clone();
         let mut options = config.get_options().unwrap_or_default().to_owned();
         // Notices are for interactive users, and our queries are too small to be compiled.
@@ -244,7 +244,7 @@ fn with_connection<T>(
         connection.reconnect()?;
     }
     match work(&mut connection) {
-        Err(StoreError::Server(error)) if error.kind == ServerErrorKind::Away && connection.has_no_state() => {
+        Err(StoreError::Server(error)) if error.kind == ServerErrorKind::Unavailable && connection.has_no_state() => {
             connection.reconnect()?;
             work(&mut connection)
         }
@@ -260,7 +260,7 @@ fn query(connection: &Mutex<Connection>, sql: &str, values: &[Value<'_>]) -> Res
 }
 
 impl Postgres {
-    pub(super) fn connect(server: &Server, access: Access) -> Result<Self, StoreError> {
+    pub(super) fn connect(server: &DatabaseServer, access: Access) -> Result<Self, StoreError> {
         let connection = Connection {
             client: Connection::connect(server, access)?,
             server: server.clone(),

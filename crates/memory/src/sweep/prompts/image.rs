@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::{read_stat, read_whole};
-use crate::store::Stat;
+use crate::store::FileStat;
 
 /// An index larger than this is not read, because it is held in memory.
 pub(super) const IMAGE_BYTES_MAX: u64 = 256 << 20;
@@ -21,9 +21,9 @@ const WAL_MAGIC: u32 = 0x377f_0682;
 /// A database and its write-ahead log, read at one moment.
 pub(super) struct DatabaseImage {
     pub(super) bytes: Vec<u8>,
-    pub(super) stat: Stat,
+    pub(super) stat: FileStat,
     /// All zero if there is no write-ahead log.
-    pub(super) wal_stat: Stat,
+    pub(super) wal_stat: FileStat,
     pub(super) bytes_read: u64,
 }
 

@@ -1,13 +1,13 @@
 //! Masks stored prompts again if older rules masked them.
 
 use super::BATCH_PROMPTS;
-use crate::store::{Patience, PromptRow, Store, StoreError};
+use crate::store::{LockWait, PromptRow, Store, StoreError};
 use crate::sweep::{Sweep, SweepReport, describe_reads};
 
 /// Masks the outdated prompts batch by batch, to limit memory.
 pub(super) fn remask(
     sweep: &Sweep<'_>,
-    patience: Patience<'_>,
+    patience: LockWait<'_>,
     store: &mut Store,
     report: &mut SweepReport,
 ) -> Result<(), StoreError> {

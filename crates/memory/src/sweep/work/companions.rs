@@ -9,7 +9,7 @@ use crate::breaks;
 use crate::files;
 use crate::ingest::{self, LineForm};
 use crate::packs;
-use crate::sources::Unread;
+use crate::sources::UnreadPath;
 use crate::store::{Cursor, Tail};
 use crate::sweep::ends::Ends;
 use crate::sweep::marking::marks_of;
@@ -46,7 +46,7 @@ impl Worker<'_> {
             let mut frames = Vec::new();
             let mut tail = Tail::default();
             if masked.len() > ROW_BYTES_MAX {
-                let mut frame = packs::compress(1, lines, &masked)?;
+                let mut frame = packs::compress_frame(1, lines, &masked)?;
                 frame.marks = marks_of(searched, &masked);
                 frames.push(frame);
             } else {
@@ -90,7 +90,7 @@ impl Worker<'_> {
                 (lines, cursor)
             }));
         }
-        let (file, metadata) = match files::open(&part.path) {
+        let (file, metadata) = match files::open_regular(&part.path) {
             Ok(opened) => opened,
             Err(error) => {
                 self.failed(part, &error.to_string());
@@ -113,7 +113,7 @@ impl Worker<'_> {
     }
 
     fn failed(&self, part: &Part, reason: &str) {
-        (self.send)(Output::Failed(Unread {
+        (self.send)(Output::Failed(UnreadPath {
             path: part.path.clone(),
             reason: reason.to_owned(),
         }));

@@ -26,7 +26,7 @@ impl Worker<'_> {
                 .cursors
                 .get(part.kind.as_str())
                 .map_or(0, |cursor| cursor.read_to);
-            let (file, _) = files::open(&part.path)?;
+            let (file, _) = files::open_regular(&part.path)?;
             let mut source = ingest::unpacked(&part.path, file)?;
             source.seek_to(read_to)?;
             if source.read(&mut [0])? > 0 {

@@ -14,13 +14,13 @@ use transcript::Agent;
 use super::Writer;
 use crate::kept;
 use crate::mask::{MaskKey, Masker, UserRules};
-use crate::sources::Root;
-use crate::store::{Patience, Place, Store};
+use crate::sources::LogRoot;
+use crate::store::{LockWait, Store, StoreLocation};
 use crate::sweep::piece::{Output, Piece};
 use crate::sweep::plan::{self, Plan};
 use crate::sweep::{Sweep, run, work};
 
-const WAIT: Patience<'static> = Patience::Wait(&|| {});
+const WAIT: LockWait<'static> = LockWait::Wait(&|| {});
 const HALF: (usize, usize) = (1, 2);
 const WHOLE: (usize, usize) = (1, 1);
 /// The file that is written after the others.
@@ -29,9 +29,9 @@ const LATE: &str = "events.jsonl";
 /// A session of Grok, because its reader's state depends on several files.
 struct SweepSetup {
     home: TempDir,
-    roots: [Root; 1],
+    roots: [LogRoot; 1],
     masker: Masker,
-    place: Place,
+    place: StoreLocation,
     now: Timestamp,
     files: Vec<(PathBuf, Vec<u8>)>,
 }
@@ -39,7 +39,7 @@ struct SweepSetup {
 impl SweepSetup {
     fn new() -> Self {
         let home = tempfile::tempdir().unwrap();
-        let root = Root {
+        let root = LogRoot {
             agent: Agent::Grok,
             path: home.path().join(".grok"),
             label: None,
@@ -122,13 +122,13 @@ fn generate_session() -> Vec<(PathBuf, Vec<u8>)> {
 }
 
 /// Returns everything in a store: the derived rows and the bytes of every part.
-fn dump_store(place: &Place) -> Vec<String> {
+fn dump_store(place: &StoreLocation) -> Vec<String> {
     let store = Store::open(place).unwrap();
     let mut all = store.reads().derived_rows().unwrap();
     for uid in store.reads().sessions().unwrap().into_iter().map(|row| row.session_uid) {
-        for (_, part) in kept::parts(&store, &uid).unwrap() {
+        for (_, part) in kept::list_parts(&store, &uid).unwrap() {
             let mut bytes = Vec::new();
-            kept::cat(&store, &uid, &part, &mut bytes).unwrap().unwrap();
+            kept::write_part(&store, &uid, &part, &mut bytes).unwrap().unwrap();
             all.push(format!("{part}: {}", String::from_utf8(bytes).unwrap()));
         }
     }

@@ -1,7 +1,7 @@
 //! Writes one piece as rows, within the transaction of its batch.
 
-use crate::packs::Packs;
-use crate::search::Marks;
+use crate::packs::PackStorage;
+use crate::search::FrameMarks;
 use crate::store::{FrameRow, StoreError, TAIL_NO, Tx, derived_version};
 use crate::sweep::Sweep;
 use crate::sweep::piece::{Piece, Replaces};
@@ -11,7 +11,7 @@ pub(super) fn put_piece(
     tx: &Tx<'_>,
     piece: &Piece,
     frames: &[FrameRow],
-    packs: &Packs,
+    packs: &PackStorage,
     sweep: &Sweep<'_>,
     is_new: bool,
 ) -> Result<(), StoreError> {
@@ -36,7 +36,7 @@ pub(super) fn put_piece(
     let frame_marks = frame_marks.map(|(row, frame)| (row.frame_no.cast_signed(), &frame.marks));
     let kept_marks = piece.kept_marks().iter().map(|(frame_no, marks)| (*frame_no, marks));
     let tail_marks = piece.lines().map(|lines| (TAIL_NO, &lines.tail_marks));
-    let marks: Vec<(i64, &Marks)> = frame_marks.chain(kept_marks).chain(tail_marks).collect();
+    let marks: Vec<(i64, &FrameMarks)> = frame_marks.chain(kept_marks).chain(tail_marks).collect();
     tx.put_marks(into, &piece.part, &marks)?;
     if let Some(lines) = piece.lines() {
         tx.put_tail(into, &piece.part, &lines.tail, sweep.masker.version())?;
@@ -59,7 +59,7 @@ pub(super) fn put_piece(
     if let Some(session) = piece.delta.session.as_ref().filter(|_| promotion.is_growth) {
         tx.put_session(&piece.uid, session, sweep.now)?;
     }
-    tx.promote(&piece.uid, promotion.extent, at)?;
+    tx.promote_stand_in(&piece.uid, promotion.extent, at)?;
     // The reader's state of a long log is large, so it is stored at its final uid instead of being moved there.
     put_reader_state(tx, piece, &piece.uid)
 }

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::Writer;
-use crate::retention::{self, Command};
+use crate::retention::{self, EvictionCommand};
 use crate::store::StoreError;
 use crate::sweep::describe_reads;
 use crate::sweep::piece::Piece;
@@ -45,13 +45,13 @@ impl Writer<'_> {
         }
         let (bytes, sessions) = (self.report.bytes_read, self.sessions.len() as u64);
         let digests = self.report.digested.len() as u64;
-        let command = Command {
+        let command = EvictionCommand {
             name: self.command,
             sentence: &|done| describe_reads(bytes, sessions, 0, digests, done),
         };
         let busy = |uid: &str| self.busy.contains(uid);
         let done = &mut self.report.evicted;
-        retention::enforce(self.store, self.patience, retention, &command, &busy, done)?;
+        retention::enforce_policy(self.store, self.patience, retention, &command, &busy, done)?;
         self.usage = RawUsage::Known(self.store.reads().raw_bytes()?);
         Ok(())
     }

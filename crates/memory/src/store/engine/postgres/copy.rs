@@ -67,7 +67,7 @@ impl Postgres {
 fn connection_lost(error: &std::io::Error) -> ServerError {
     ServerError {
         message: error.to_string(),
-        kind: ServerErrorKind::Away,
+        kind: ServerErrorKind::Unavailable,
     }
 }
 

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 
 use super::{Postgres, Value};
 use crate::store::StoreError;
-use crate::store::filters::Index;
-use crate::terms::vocabulary::Sought;
+use crate::store::filters::WordIndex;
+use crate::terms::vocabulary::WordCondition;
 
 /// The index over parts of words.
 const PIECES_INDEX: &str = "words_by_piece";
@@ -25,20 +25,20 @@ impl Postgres {
         ))
     }
 
-    pub(in crate::store::engine) fn index(&self) -> Result<Index, StoreError> {
+    pub(in crate::store::engine) fn index(&self) -> Result<WordIndex, StoreError> {
         Ok(if self.has_table(PIECES_INDEX)? {
-            Index::Pieces
+            WordIndex::Pieces
         } else if self.has_table("words_by_word")? {
-            Index::Words
+            WordIndex::Words
         } else {
-            Index::None
+            WordIndex::None
         })
     }
 
     /// Returns the frames that contain the given words, in some sessions or in all.
     pub(in crate::store::engine) fn frames_with_words(
         &self,
-        sought: &Sought,
+        sought: &WordCondition,
         among: Option<&[&str]>,
     ) -> Result<Vec<postgres::Row>, StoreError> {
         let mut condition = Condition::default();
@@ -67,9 +67,9 @@ struct Condition {
 }
 
 impl Condition {
-    fn add(&mut self, sought: &Sought) {
+    fn add(&mut self, sought: &WordCondition) {
         match sought {
-            Sought::Words(words) => {
+            WordCondition::Words(words) => {
                 self.sql.push_str("string_to_array(words, ' ') @> ARRAY[");
                 for (at, word) in words.iter().enumerate() {
                     self.sql.push_str(if at > 0 { ", " } else { "" });
@@ -78,16 +78,16 @@ impl Condition {
                 self.sql.push(']');
             }
             // A piece contains only letters and digits, so nothing in it needs to be escaped.
-            Sought::Piece(piece) => {
+            WordCondition::Piece(piece) => {
                 self.sql.push_str("words LIKE ");
                 self.add_parameter(format!("%{piece}%"));
             }
-            Sought::All(all) => self.join(all, " AND "),
-            Sought::Any(any) => self.join(any, " OR "),
+            WordCondition::All(all) => self.join(all, " AND "),
+            WordCondition::Any(any) => self.join(any, " OR "),
         }
     }
 
-    fn join(&mut self, parts: &[Sought], word: &str) {
+    fn join(&mut self, parts: &[WordCondition], word: &str) {
         self.sql.push('(');
         for (at, part) in parts.iter().enumerate() {
             self.sql.push_str(if at > 0 { word } else { "" });
