@@ -81,15 +81,15 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &WatchArgs) -> Result<Ou
             masker: &masker,
         };
         let read = match told {
-            Told::Paths(paths) => watched.read(Some(&paths)).map(|()| paths),
+            Told::Paths(paths) => watched.read(Some(&paths)).map(|()| Some(paths)),
             Told::Nothing if clock.elapsed_ms().saturating_sub(walked_ms) < millis(ALL) => continue,
             Told::Nothing | Told::Something => {
                 walked_ms = clock.elapsed_ms();
-                watched.read(None).map(|()| Vec::new())
+                watched.read(None).map(|()| None)
             }
         };
         match read {
-            Ok(paths) => view.show(ui, context, &paths)?,
+            Ok(paths) => view.show(ui, context, paths.as_deref())?,
             // Somebody else reads it: it is there, or told again soon.
             Err(StoreError::Busy) => changes.again(),
             Err(error) => {

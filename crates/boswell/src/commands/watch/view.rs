@@ -1,7 +1,7 @@
 //! What is seen while watching: the sessions that run now, calmly drawn over themselves on a terminal, line by line elsewhere,
 //! and as a stream of objects for programs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
 
 use jiff::{SignedDuration, Timestamp};
@@ -30,6 +30,8 @@ struct Running {
 /// What is shown, and what stands on the terminal of it.
 pub(super) struct View {
     running: BTreeMap<String, Running>,
+    /// When each session was last active, by uid, as of the last time sessions were shown.
+    last_micros: HashMap<String, Option<i64>>,
     drawn: usize,
 }
 
@@ -37,8 +39,16 @@ impl View {
     pub(super) fn begin(ui: &mut Ui, context: &Context, report: &SweepReport) -> Result<Self, CommandError> {
         let mut view = Self {
             running: BTreeMap::new(),
+            last_micros: HashMap::new(),
             drawn: 0,
         };
+        if let Some(store) = open(context)? {
+            let listed = store.reads().listed()?;
+            view.last_micros = listed
+                .into_iter()
+                .map(|session| (session.session_uid, session.last_micros))
+                .collect();
+        }
         ui.status(format_args!(
             "Watching {}; Ctrl-C ends it",
             plural(report.files_seen, "file")
@@ -47,21 +57,34 @@ impl View {
         Ok(view)
     }
 
-    /// Shows the sessions of logs that grew.
-    pub(super) fn show(&mut self, ui: &mut Ui, context: &Context, paths: &[PathBuf]) -> Result<(), CommandError> {
+    /// Shows the sessions of logs that grew. Without `paths` all logs were read, and the sessions that changed since the
+    /// last time are shown.
+    pub(super) fn show(
+        &mut self,
+        ui: &mut Ui,
+        context: &Context,
+        paths: Option<&[PathBuf]>,
+    ) -> Result<(), CommandError> {
         let Some(store) = open(context)? else { return Ok(()) };
-        let mut uids: Vec<String> = Vec::new();
-        for path in paths {
+        let mut uids: BTreeSet<String> = BTreeSet::new();
+        for path in paths.unwrap_or_default() {
             uids.extend(store.reads().uids_of_path(&path.to_string_lossy())?);
         }
-        uids.sort();
-        uids.dedup();
-        if uids.is_empty() {
+        if paths.is_some() && uids.is_empty() {
             return Ok(());
         }
         let listed = store.reads().listed()?;
-        for session in listed.iter().filter(|session| uids.contains(&session.session_uid)) {
-            self.show_one(ui, context, &store, session)?;
+        for session in &listed {
+            let last_before = self
+                .last_micros
+                .insert(session.session_uid.clone(), session.last_micros);
+            let is_shown = match paths {
+                Some(_) => uids.contains(&session.session_uid),
+                None => last_before != Some(session.last_micros),
+            };
+            if is_shown {
+                self.show_one(ui, context, &store, session)?;
+            }
         }
         if ui.format == Format::Text && ui.draws() {
             self.draw(ui, context)?;
