@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
 use memory::mask::{MaskKey, MaskVersion, Masker, UserRules};
-use memory::packs::{self, PackStorage, FrameBuffers, UnsyncedPacks};
+use memory::packs::{self, FrameBuffers, PackStorage, UnsyncedPacks};
 use memory::search::filter::{Filter, FilterKey, Need};
 use memory::store::FrameRow;
 
@@ -28,7 +28,13 @@ fuzz_target!(|input: (Vec<u8>, u16, u8, u64, u64, Vec<u8>)| {
     let packs = PackStorage::Files(PACKS.clone());
     let frame = packs::compress_frame(1, 1, &raw).expect("memory can be written to");
     let name = packs::pack_name("claude:fuzz", "log", 0);
-    let starts = packs::append_frames(&packs, &name, 0, std::slice::from_ref(&frame), &mut UnsyncedPacks::default());
+    let starts = packs::append_frames(
+        &packs,
+        &name,
+        0,
+        std::slice::from_ref(&frame),
+        &mut UnsyncedPacks::default(),
+    );
     let start = starts.expect("there is room")[0];
     let mut row = FrameRow {
         frame_no: 0,

@@ -14,7 +14,9 @@ static MASKER: LazyLock<Masker> =
 fuzz_target!(|bytes: &[u8]| {
     let line = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
     let mut hits = Vec::new();
-    let masked = MASKER.mask_next_line(&mut LineState::default(), line, &mut hits).into_owned();
+    let masked = MASKER
+        .mask_next_line(&mut LineState::default(), line, &mut hits)
+        .into_owned();
     assert!(!masked.contains(&b'\n'), "a line stays one");
     assert!(hits.is_empty() == (masked == line), "what changes is told");
     if serde_json::from_slice::<Value>(line).is_ok() {

@@ -3,8 +3,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use memory::search::matching::{TextContext, Matcher};
-use memory::search::{PartFormat, LinePrefilter, Query, filter, build_filter, may_hold};
+use memory::search::matching::{Matcher, TextContext};
+use memory::search::{LinePrefilter, PartFormat, Query, build_filter, filter, may_hold};
 use transcript::{Agent, Field, Role};
 
 fuzz_target!(|input: (&str, &str)| {
