@@ -60,6 +60,8 @@ pub(crate) fn tell_masked(ui: &mut Ui, plan: &RestorePlan) {
     let long = sum(|file| file.lines_left_out);
     if long > 0 {
         let lines = plural(long, "line");
-        ui.warning(format_args!("{lines} too long to be kept: a short one stands for each"));
+        ui.warning(format_args!(
+            "{lines} too long to be stored; a short placeholder replaces each"
+        ));
     }
 }

@@ -336,7 +336,7 @@ fn print_result(ui: &mut Ui, args: &ForgetArgs, chosen: &ForgetSelection, copies
     if let ([day, rest @ ..], true) = (days.as_slice(), args.copies) {
         let day = if rest.is_empty() { day.as_str() } else { "DAY" };
         ui.hint(format_args!(
-            "days of the diary go as a whole: `boswell prepare --date {day}` makes one anew, without them"
+            "whole days of the diary are deleted; `boswell prepare --date {day}` prepares one again without these sessions"
         ));
     }
 }

@@ -256,7 +256,7 @@ fn uninstall(ui: &mut Ui, context: &Context, args: &UninstallArgs) -> Result<Out
 
 /// The binary that hooks are to run: by the name under which it is found, which stays when it is renewed.
 fn program(context: &Context) -> Result<PathBuf, CommandError> {
-    let running = own_program().ok_or_else(|| CommandError::internal("nobody knows where this program lies"))?;
+    let running = own_program().ok_or_else(|| CommandError::internal("the path of this program is unknown"))?;
     let real = running.canonicalize().unwrap_or_else(|_| running.clone());
     let name = format!("boswell{}", std::env::consts::EXE_SUFFIX);
     let mut named = context.search_path.iter().map(|folder| folder.join(&name));

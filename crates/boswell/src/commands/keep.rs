@@ -57,7 +57,7 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &KeepArgs) -> Result<Out
             is_kept: !args.undo,
             is_news,
         })?,
-        Format::Text if args.undo => ui.status(format_args!("May be let go when its time comes: {uid}")),
+        Format::Text if args.undo => ui.status(format_args!("Can be evicted again: {uid}")),
         Format::Text => ui.status(format_args!("Kept for good: {uid}")),
     }
     Ok(Outcome::Done)

@@ -114,7 +114,7 @@ fn logs_of(paths: &[PathBuf], agent: Option<Agent>, failed: &mut Option<CommandE
     for path in paths {
         if path.as_os_str() == "-" {
             let error = CommandError::usage("a log cannot be read from standard input").with_hint(
-                "write it to a file and name that: what lies beside a log belongs to it, and `--full` reads it twice",
+                "write it to a file and name that file: files next to a log belong to it, and `--full` reads the log twice",
             );
             failed.get_or_insert(error);
             continue;

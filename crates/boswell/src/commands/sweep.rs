@@ -174,7 +174,7 @@ fn show_numbers(ui: &mut Ui, report: &SweepReport, is_dry: bool) -> Result<(), C
             ui.row(format_args!("  {} new in histories", plural(report.prompts, "prompt")))?;
         }
         if report.facts > 0 {
-            ui.row(format_args!("  {} told by hooks", plural(report.facts, "fact")))?;
+            ui.row(format_args!("  {} from hooks", plural(report.facts, "fact")))?;
         }
         if !report.digested.is_empty() {
             let digests = plural(report.digested.len() as u64, "digest");

@@ -62,7 +62,9 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &WatchArgs) -> Result<Ou
     let clock = context.clock();
     let mut changes = Changes::of(&roots, args.poll.map(Duration::from_secs), context.clock());
     if let Some(why) = changes.polls_because() {
-        ui.hint(format_args!("changes are looked for, not told: {why}"));
+        ui.hint(format_args!(
+            "file notifications are unavailable ({why}); polling instead"
+        ));
     }
     let mut view = View::begin(ui, context, &report)?;
     let mut walked_ms = 0;

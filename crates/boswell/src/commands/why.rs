@@ -340,14 +340,14 @@ fn evidence(line: &LineOrigin) -> String {
         LineVerdict::Wrote => format!("this edit wrote exactly this line; {committed}"),
         LineVerdict::Respaced => format!("this edit wrote this line, and its spacing was changed since; {committed}"),
         LineVerdict::FoundInText => {
-            format!("what this edit wrote stands here and nowhere else, but the text before is not known; {committed}")
+            format!("the text of this edit occurs only here, but the text before it is unknown; {committed}")
         }
         LineVerdict::Likely => {
             "likely: an edit of another path wrote the same line, and this file matches the edits of that path"
                 .to_owned()
         }
         LineVerdict::Committed => format!(
-            "no recorded edit wrote this line; {committed}, and this turn made that commit: a command of it wrote the line, or somebody beside it"
+            "no recorded edit wrote this line; {committed}, and this turn made that commit: one of its commands wrote the line, or someone else did at that time"
         ),
         LineVerdict::NotFromASession => format!("not from a session: no recorded edit wrote this line; {committed}"),
         LineVerdict::Unknown => {

@@ -111,7 +111,7 @@ fn a_deep_look_finds_a_damaged_pack_and_a_whole_memory_whole() {
     assert_eq!(told.lines().filter(|line| line.starts_with('{')).count(), 1, "{told}");
 
     let mended = sandbox.run("doctor --repair");
-    assert!(mended.contains("Repaired: 1 session read anew"), "{mended}");
+    assert!(mended.contains("Repaired: 1 session read again"), "{mended}");
     assert!(
         mended.contains("Memory  whole") && !mended.contains("exit 2"),
         "{mended}"
@@ -344,7 +344,7 @@ fn standard_input_is_refused_with_a_hint() {
     assert_snapshot!(Sandbox::new().run("read -"), @"
     --- stderr ---
     error: a log cannot be read from standard input
-    Hint: write it to a file and name that: what lies beside a log belongs to it, and `--full` reads it twice
+    Hint: write it to a file and name that file: files next to a log belong to it, and `--full` reads the log twice
     --- exit 2 ---
     ");
 }

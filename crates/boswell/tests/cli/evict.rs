@@ -206,7 +206,7 @@ fn what_is_kept_for_good_never_goes() {
     ");
     assert_snapshot!(sandbox.run("keep 5e550001 --undo"), @"
     --- stderr ---
-    May be let go when its time comes: claude:5e550001-0000-4000-8000-000000000000
+    Can be evicted again: claude:5e550001-0000-4000-8000-000000000000
     ");
     assert_snapshot!(sized(&sandbox.run(&format!("evict {CAPS}"))), @"
     budget (over the soft cap)

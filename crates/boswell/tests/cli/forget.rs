@@ -92,7 +92,7 @@ fn days_reports_bundles_and_tables_are_listed_and_deleted_with_a_session() {
     Would forget: 1 session
     Hint: run again without `--dry-run` to forget them
     Would delete: 5 copies
-    Hint: days of the diary go as a whole: `boswell prepare --date 2026-03-31` makes one anew, without them
+    Hint: whole days of the diary are deleted; `boswell prepare --date 2026-03-31` prepares one again without these sessions
     ");
     assert_eq!(files(&sandbox.home).len(), before);
     assert_snapshot!(told(&sandbox, "forget 5e550001 --copies --with-digest --yes"), @"
@@ -106,7 +106,7 @@ fn days_reports_bundles_and_tables_are_listed_and_deleted_with_a_session() {
     --- stderr ---
     Forgotten: 1 session
     Deleted: 5 copies
-    Hint: days of the diary go as a whole: `boswell prepare --date 2026-03-31` makes one anew, without them
+    Hint: whole days of the diary are deleted; `boswell prepare --date 2026-03-31` prepares one again without these sessions
     ");
     assert_eq!(holding(&sandbox, CANARY), [""; 0]);
     assert_eq!(
@@ -143,7 +143,7 @@ fn copies_that_were_left_can_be_deleted_when_nothing_else_is_known_of_the_sessio
     --- stderr ---
     Forgotten: 1 session
     Deleted: 2 copies
-    Hint: days of the diary go as a whole: `boswell prepare --date 2026-03-31` makes one anew, without them
+    Hint: whole days of the diary are deleted; `boswell prepare --date 2026-03-31` prepares one again without these sessions
     ");
     assert_eq!(holding(&sandbox, CANARY), [""; 0]);
     let nobody = sandbox.run("forget 5e55ffff --copies");

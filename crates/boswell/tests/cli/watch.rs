@@ -80,10 +80,7 @@ fn what_a_log_gains_is_told_and_found() {
 }
 
 #[test]
-fn where_the_system_tells_nothing_it_is_found_by_looking() {
-    let sandbox = Sandbox::new();
-    sandbox.write(LOG, &session(&["make the tests green"]));
-    let told = sandbox.run("watch --poll 1 --seconds 1");
-    assert!(told.contains("changes are looked for, not told"), "{told}");
-    assert!(told.contains("Watching 1 file"), "{told}");
+fn polling_finds_and_prints_what_a_log_gains() {
+    let (_sandbox, told) = told_of_growth(" --poll 1");
+    assert_eq!(told["turns"], 2, "{told}");
 }

@@ -372,7 +372,7 @@ fn a_command_that_writes_the_file_is_told_as_such_behind_the_edits() {
     assert_eq!(told, ["edit", "edit", "command"], "{answer}");
     assert_snapshot!(why(&world, "pool.rs:3"), @"
     pool.rs:3  tally();
-      no recorded edit wrote this line; commit [COMMIT] brought it, and this turn made that commit: a command of it wrote the line, or somebody beside it
+      no recorded edit wrote this line; commit [COMMIT] brought it, and this turn made that commit: one of its commands wrote the line, or someone else did at that time
       [COMMIT]  2026-03-20 09:01:41  tally
 
     2026-03-20 09:01:41  claude, turn 2

@@ -48,7 +48,7 @@ pub(super) fn repair(ui: &mut Ui, context: &Context, damaged: &StoreHealth) -> R
     // What a sweep reads from its log anyway it leaves to the next one to make anew.
     let (first, second) = (sweep(ui, context, &order)?, sweep(ui, context, &order)?);
     ui.status(format_args!(
-        "Repaired: {} read anew, {} made anew from kept lines",
+        "Repaired: {} read again from logs, {} rebuilt from stored lines",
         plural(first.sessions_updated + second.sessions_updated, "session"),
         first.sessions_refreshed + second.sessions_refreshed
     ));
@@ -100,9 +100,9 @@ fn lost_words(table: &str) -> Option<&'static str> {
         "keeps" => "what is to be kept",
         "tombstones" => "what was forgotten",
         "copies" => "the list of copies",
-        "facts" => "what hooks told",
+        "facts" => "facts from hooks",
         "digests" => "digests",
-        "calls" | "turns" | "views" => "numbers of sessions whose text was let go",
+        "calls" | "turns" | "views" => "numbers of sessions whose text was evicted",
         "frames" | "tails" => "where lines lie",
         "cursors" => "where logs were read",
         _ => return None,

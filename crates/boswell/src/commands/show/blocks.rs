@@ -320,7 +320,7 @@ fn told_gap(portrait: &Portrait, gap: &[&budget::Block]) -> Vec<String> {
                 escape(id)
             )
         }
-        _ => format!("what stands before the first prompt left out, {about}"),
+        _ => format!("text before the first prompt left out, {about}"),
     };
     vec![String::new(), format!("… {told}")]
 }

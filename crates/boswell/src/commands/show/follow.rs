@@ -49,7 +49,7 @@ pub(super) fn run(ui: &mut Ui, shown: &Shown<'_>, args: &ShowArgs) -> Result<Out
         let Appended { delta, mut texts } = match follow.poll(&masker) {
             Ok(appended) => appended,
             Err(Lost::Rewritten) => {
-                ui.status("The log was written anew");
+                ui.status("The log was rewritten");
                 ui.hint("`boswell sweep` reads it again");
                 return Ok(Outcome::Done);
             }

@@ -48,7 +48,7 @@ impl Changes {
             events,
             watcher: None,
             poll: poll.unwrap_or(POLL),
-            why: poll.map(|_| "as `--poll` says".to_owned()),
+            why: None,
             missing: roots.iter().map(|root| root.path.clone()).collect(),
             waiting: BTreeMap::new(),
             clock,
@@ -239,6 +239,6 @@ mod tests {
         assert_eq!(changes.next(Duration::ZERO, LONG, LONG), Told::Something);
         let mut polled = Changes::of(&[root(&late)], Some(Duration::from_millis(30)), Clock::start());
         assert_eq!(polled.next(Duration::ZERO, LONG, LONG), Told::Something);
-        assert!(polled.polls_because().is_some());
+        assert_eq!(polled.polls_because(), None, "polling was requested");
     }
 }
