@@ -41,7 +41,7 @@ const PATH_COLUMNS: usize = 160;
 
 /// One command of the tour.
 struct TourStep {
-    /// What the command is for.
+    /// The purpose of the command.
     about: &'static str,
     /// The arguments; `{home}` is the made-up home.
     line: &'static str,
