@@ -1,7 +1,7 @@
-//! The verbs: one file each, whose doc comment is its help.
+//! The verbs: one file each. The doc comment of a verb's arguments is its help.
 //!
-//! A verb is added in four lines here (module, variant, an arm where it is made and one where it is run) and
-//! stands in the help by its place in the table of `cli.rs`.
+//! A new verb needs four lines here (its module, its variant, and an arm each in `verb` and in `run` or `run_in`). The
+//! table in `cli.rs` determines its position in the help.
 
 mod bundle;
 mod cat;
@@ -108,7 +108,8 @@ pub(crate) enum Command {
     Man(man::ManArgs),
 }
 
-/// One verb as it stands in the command line, made without the others.
+/// Returns the clap command of the verb `name`, or `None` if there is no such verb. Building one verb instead of all
+/// shortens the start of every run.
 pub(crate) fn verb(name: &str) -> Option<clap::Command> {
     use clap::Args;
     let with_arguments: fn(clap::Command) -> clap::Command = match name {
@@ -163,7 +164,7 @@ pub(crate) fn verb(name: &str) -> Option<clap::Command> {
     Some(with_arguments(clap::Command::new(name.to_owned())))
 }
 
-/// Runs one verb. What needs no configuration works where the configuration is broken.
+/// Runs one verb. Verbs that need no configuration work even if the configuration is broken.
 pub(crate) fn run(
     ui: &mut Ui,
     surroundings: &Surroundings,
@@ -186,7 +187,7 @@ pub(crate) fn run(
         command => {
             let context = Context::load(ui, surroundings, &global.config)?;
             match &command {
-                // Programs read these, or they name what is wrong themselves.
+                // Programs read the output of the first two; the others report the alerts themselves.
                 Command::Statusline(_) | Command::Mcp(_) | Command::Status(_) | Command::Doctor(_) => {}
                 _ => alerts::show_unseen(ui, &context.places.data_dir),
             }
@@ -198,14 +199,15 @@ pub(crate) fn run(
     }
 }
 
-/// Whether a verb looks for what is new before it answers.
+/// Returns `true` if the verb catches up with the agents' logs before it answers.
 fn answers_from_memory(command: &Command) -> bool {
     match command {
         Command::Search(args) => return args.asks_memory(),
         Command::Render(args) => return args.asks_memory(),
         _ => {}
     }
-    // What is given back is what was kept: a log that was cut short since must not be read first.
+    // `restore` is not in this list because it writes what is stored: a log that was truncated since must not be read
+    // first.
     matches!(
         command,
         Command::Sessions(_)
@@ -228,7 +230,7 @@ fn answers_from_memory(command: &Command) -> bool {
     )
 }
 
-/// Whether a verb reads or writes the memory itself.
+/// Returns `true` if the verb reads or writes the memory itself.
 fn uses_memory(command: &Command) -> bool {
     let others = matches!(
         command,
@@ -249,7 +251,7 @@ fn uses_memory(command: &Command) -> bool {
     others || answers_from_memory(command)
 }
 
-/// Runs a verb that knows the world around it.
+/// Runs a verb that needs a [`Context`].
 fn run_in(ui: &mut Ui, context: &Context, command: Command) -> Result<Outcome, CommandError> {
     if let Some(open) = context.open_to_others().filter(|_| uses_memory(&command)) {
         ui.warning(open);

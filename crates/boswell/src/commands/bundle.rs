@@ -1,4 +1,4 @@
-//! `boswell bundle`: one day as a zip that can be handed to somebody who helps.
+//! `boswell bundle`: packs the workspace of a day into a zip for support.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -116,14 +116,14 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &BundleArgs) -> Result<O
     Ok(Outcome::Done)
 }
 
-/// Returns `true` unless the audit of a workspace says that the secrets in its sessions were masked when they were copied.
+/// Returns `true` unless the audit of a workspace states that secrets were masked when its sessions were copied.
 fn is_verbatim(audit: &Path) -> bool {
     let audit: Value = serde_json::from_slice(&fs::read(audit).unwrap_or_default()).unwrap_or_default();
     audit["copies"] != "masked"
 }
 
-/// Asks whether to pack a day whose sessions were copied as they are. Masking takes out the secrets that it knows; what else is in
-/// such a day, its owner alone can judge.
+/// Asks whether to pack a day if its sessions were copied unmasked. Packing masks the secrets that the masker
+/// recognizes, but only the user can judge what else such a day contains.
 fn confirm(ui: &mut Ui, args: &BundleArgs, date: &str) -> Result<bool, CommandError> {
     if args.yes {
         return Ok(true);
@@ -137,7 +137,8 @@ fn confirm(ui: &mut Ui, args: &BundleArgs, date: &str) -> Result<bool, CommandEr
     })
 }
 
-/// Lets `boswell forget` know whose day lies in the zip: reports quote sessions that are not in it.
+/// Records the sessions of the workspace, so that `boswell forget` lists the zip as a copy of each. Reports quote
+/// sessions even if the zip does not contain their files.
 fn note_copy(ui: &mut Ui, context: &Context, workspace: &Path, output: &Path) {
     let path = output.display().to_string();
     let copy = |session_uid| CopyRow {
@@ -151,14 +152,14 @@ fn note_copy(ui: &mut Ui, context: &Context, workspace: &Path, output: &Path) {
     }
 }
 
-/// How a zip is made.
+/// The settings of one zip.
 struct Bundle<'a> {
     masker: &'a Masker,
     home: String,
     with_sessions: bool,
 }
 
-/// What went in.
+/// The files that were packed and left out, with counts.
 #[derive(Default)]
 struct Packed {
     taken: Vec<String>,
@@ -168,7 +169,7 @@ struct Packed {
 }
 
 impl Bundle<'_> {
-    /// Writes the zip; half of one is taken away again.
+    /// Writes the zip. If that fails, removes the incomplete file.
     fn pack(&self, workspace: &Path, audit: &Path, output: &Path) -> io::Result<Packed> {
         let mut options = fs::OpenOptions::new();
         options.write(true).read(true).create_new(true);
@@ -209,7 +210,7 @@ impl Bundle<'_> {
         Ok(packed)
     }
 
-    /// Takes a file in, line by line, with the secrets out.
+    /// Adds a file line by line, with secrets masked and the home directory replaced by `~`.
     fn add(&self, zip: &mut ZipWriter<File>, path: &Path, name: &str, packed: &mut Packed) -> io::Result<()> {
         start(zip, name)?;
         let mut hits = Vec::new();
@@ -238,13 +239,13 @@ fn start(zip: &mut ZipWriter<File>, name: &str) -> io::Result<()> {
     zip.start_file(name, options).map_err(io::Error::other)
 }
 
-/// Whether a file of a workspace is a copied session.
+/// Returns `true` if a file of a workspace is a copied session.
 fn is_session(place: &Path) -> bool {
     let names: Vec<_> = place.iter().take(3).collect();
     names.first().is_some_and(|name| *name == "projects") && names.get(2).is_some_and(|name| *name == "sessions")
 }
 
-/// Lists the regular files below a directory, in order. Links are left alone.
+/// Adds the regular files below a directory to `files`, in order. Links are skipped.
 fn list(directory: &Path, inside: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
     let mut entries: Vec<_> = fs::read_dir(directory.join(inside))?.collect::<Result<_, _>>()?;
     entries.sort_by_key(fs::DirEntry::file_name);

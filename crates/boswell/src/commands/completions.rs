@@ -1,4 +1,4 @@
-//! `boswell completions`: what a shell needs to complete our commands and flags.
+//! `boswell completions`: prints a script that lets a shell complete our commands and flags.
 
 use clap_complete::Shell;
 

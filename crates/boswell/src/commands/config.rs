@@ -1,4 +1,4 @@
-//! `boswell config`: write, show and find the configuration.
+//! `boswell config`: writes, shows and finds the configuration.
 
 use std::io::Write;
 use std::path::Path;
@@ -14,7 +14,7 @@ use crate::context::{Context, Places, Surroundings, create_private_dir};
 use crate::error::{CommandError, Outcome};
 use crate::ui::{FAINT, Format, HEADING, Ui, escape, measure};
 
-/// Origins stand in one column, behind values that are not wider than this.
+/// Origins are aligned in one column. Values wider than this do not move it.
 const COLUMNS_MAX: usize = 60;
 
 /// Write, show and find the configuration
@@ -94,13 +94,15 @@ fn init(ui: &mut Ui, path: &Path, args: &InitArgs) -> Result<(), CommandError> {
             format_args!("cannot write `{}`: {error}", path.display()),
         )
     };
-    // Behind a link stands the file that the user keeps elsewhere: that one is meant.
+    // If the path is a link, write the file that it points to, because replacing the link would leave the user's own
+    // file unchanged.
     let path = &std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let dir = path
         .parent()
         .ok_or_else(|| cannot_write(&"it is not the name of a file"))?;
     create_private_dir(dir).map_err(|error| cannot_write(&error))?;
-    // Written beside its place and then moved there: a file is whole or absent. It is born private.
+    // Write a temporary file and move it into place, so that the file is complete or absent. It is private from the
+    // start.
     let mut file = tempfile::NamedTempFile::new_in(dir).map_err(|error| cannot_write(&error))?;
     file.write_all(commented_defaults().as_bytes())
         .map_err(|error| cannot_write(&error))?;
@@ -128,7 +130,7 @@ fn init(ui: &mut Ui, path: &Path, args: &InitArgs) -> Result<(), CommandError> {
     Ok(())
 }
 
-/// Every key as a comment, under its table.
+/// Returns the defaults with every key as a comment under its table.
 fn commented_defaults() -> String {
     let comment = |line: &str| match line.chars().next() {
         None | Some('#' | '[') => format!("{line}\n"),
@@ -137,7 +139,7 @@ fn commented_defaults() -> String {
     DEFAULTS.lines().map(comment).collect()
 }
 
-/// A value as it may be shown: the URL of a database may hold a password.
+/// Returns the value to show for a setting, without the credentials that the URL of a database may contain.
 fn shown(setting: &Setting) -> Value {
     match &setting.value {
         Value::String(text) if setting.key.name() == "url" => {

@@ -1,4 +1,4 @@
-//! `boswell days`: which days there is something to write about.
+//! `boswell days`: lists the days that have sessions.
 
 use memory::diary::{self, DiaryDay};
 use memory::store::Store;
@@ -75,7 +75,7 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &DaysArgs) -> Result<Out
     Ok(Outcome::Done)
 }
 
-/// The column of the projects.
+/// The column where the projects start.
 const PROJECTS_INDENT: usize = 10 + 2 + 10 + 2 + 12 + 2 + 9 + 2;
 
 fn show(ui: &mut Ui, day: &DiaryDay) -> Result<(), CommandError> {

@@ -1,4 +1,4 @@
-//! `boswell decide`: write a decision down.
+//! `boswell decide`: records a decision.
 
 use std::cell::RefCell;
 
@@ -48,7 +48,7 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &DecideArgs) -> Result<O
         ui.warning(format_args!("{} masked", plural(text.redactions, "secret")));
     }
     surface::decision(ui, context, &decision);
-    // The digest as others index it carries the decisions of its session.
+    // The digest of a session as a file includes its decisions, so it is written again.
     let uids: Vec<String> = uid.into_iter().collect();
     surface::digests(ui, context, &context.places.data_dir, &uids)?;
     match ui.format {

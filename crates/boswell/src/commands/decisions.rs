@@ -1,4 +1,4 @@
-//! `boswell decisions`: what was decided, newest first.
+//! `boswell decisions`: lists decisions, newest first.
 
 use jiff::Timestamp;
 use memory::store::Decision;

@@ -33,15 +33,15 @@ pub(crate) struct DemoArgs {
 const MEMORY: &str = ".local/share/boswell";
 const CONFIG: &str = ".config/boswell/config.toml";
 
-/// The width of the output if there is no terminal.
+/// Width of the output if there is no terminal.
 const COLUMNS: usize = 80;
 
-/// The longest path of a made-up log below the home, at least.
+/// Upper bound for the length of a made-up log's path below the home.
 const PATH_COLUMNS: usize = 160;
 
 /// One command of the tour.
 struct TourStep {
-    /// What the command is for.
+    /// The purpose of the command.
     about: &'static str,
     /// The arguments; `{home}` is the made-up home.
     line: &'static str,
@@ -170,7 +170,7 @@ fn show_title(ui: &mut Ui, about: &str, command: &str) -> Result<(), CommandErro
     Ok(())
 }
 
-/// Runs a command as it is shown and prints the beginning of its output, without hints and cut to the width of the terminal.
+/// Runs a step and prints the beginning of its output, without hints and cut to the width of the terminal.
 fn run_step(
     ui: &mut Ui,
     surroundings: &Surroundings,
@@ -182,7 +182,7 @@ fn run_step(
     let words = step.line.split(' ');
     let words = words.map(|word| OsString::from(word.replace("{home}", &home.to_string_lossy())));
     let arguments: Vec<OsString> = [OsString::from("boswell")].into_iter().chain(words).collect();
-    // The path of the home is removed below; before that it must not break lines.
+    // The path of the home is removed from the output below. Until then it must not cause line breaks.
     let (mut captured, printed) = match step.line.starts_with("restore") {
         true => ui.captured(columns + home.as_os_str().len() + PATH_COLUMNS),
         false => ui.captured(columns),

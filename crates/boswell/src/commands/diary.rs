@@ -1,4 +1,4 @@
-//! `boswell diary`: the page of a day.
+//! `boswell diary`: shows the page of a day.
 
 use crate::context::Context;
 use crate::day_arg::DayWord;

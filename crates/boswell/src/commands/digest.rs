@@ -1,4 +1,4 @@
-//! `boswell digest`: one session on one page.
+//! `boswell digest`: shows one session on one page.
 
 mod fit;
 
@@ -85,7 +85,7 @@ fn from_memory(
     let (digest, origin) = match (digest_of(&store, context, &uid)?, &location) {
         (Some(digest), TextLocation::Memory) => (digest, TextOrigin::Memory),
         (Some(digest), _) => (digest, TextOrigin::Digest),
-        // An overflow evicts sessions without a digest.
+        // A session that an overflow evicted has no digest.
         (None, TextLocation::Source(_)) => {
             announce(ui, &context.zone, texts.masker, &location);
             (digest_of_source(&texts, context, &uid, location)?, TextOrigin::Source)
@@ -139,7 +139,8 @@ fn from_log(context: &Context, args: &DigestArgs, prices: &PriceTable) -> Result
     })
 }
 
-/// Makes the digest of an evicted session from its log. It is not stored, because the memory has nothing it could be checked against.
+/// Makes the digest of an evicted session from its log. The digest is not stored, because the memory has nothing to
+/// check it against.
 fn digest_of_source(
     texts: &SessionTexts<'_>,
     context: &Context,

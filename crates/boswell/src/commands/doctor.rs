@@ -1,4 +1,4 @@
-//! `boswell doctor`: how the agents' logs on this machine fare.
+//! `boswell doctor`: checks the agents' logs on this machine and, if requested, the memory.
 
 mod repair;
 
@@ -24,7 +24,7 @@ use crate::error::{CommandError, Outcome};
 use crate::render::text::plural;
 use crate::ui::{BAD, FAINT, Format, GOOD, STRONG, Ui, escape, measure};
 
-/// How many rows of one sort are shown to people.
+/// Maximum number of rows of one kind in text output.
 const ROWS_SHOWN: usize = 5;
 
 /// Check which agents are installed, what they wrote, and what cannot be read
@@ -77,7 +77,7 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &DoctorArgs) -> Result<O
     Ok(Outcome::Damaged)
 }
 
-/// Looks at `roots` and says what is there.
+/// Examines `roots` and prints the result.
 pub(crate) fn examine_and_show(
     ui: &mut Ui,
     context: &Context,
@@ -89,7 +89,7 @@ pub(crate) fn examine_and_show(
         bar.set_length(all as u64);
         bar.set_position(done as u64);
     };
-    // A key that is not there yet is not worth writing for that.
+    // Examining logs writes nothing, so a missing masking key is not stored.
     let masker = &context.masker(false)?;
     let healths = examine_logs(&LogExamination {
         roots,
@@ -100,7 +100,7 @@ pub(crate) fn examine_and_show(
         progress: &progress,
     });
     bar.finish_and_clear();
-    // Names from logs are shown as all else is: masked.
+    // Names from logs are masked, because they can contain secrets, too.
     let told = Told { masker, context };
     match ui.format {
         Format::Json => ui.answer(&told.answer(&healths, store))?,
@@ -112,7 +112,7 @@ pub(crate) fn examine_and_show(
     Ok(())
 }
 
-/// Returns what is wrong with the memory. A store that cannot be opened is reported as damaged elsewhere.
+/// Returns the current alerts of the memory. A store that cannot be opened is reported as damaged elsewhere.
 fn alerts_of(context: &Context) -> Vec<Alert> {
     let store = Store::open_existing(&context.places.data_dir).ok().flatten();
     alerts::current(context, store.as_ref()).unwrap_or_default()
@@ -133,7 +133,7 @@ fn bar(ui: &Ui, template: &str) -> ProgressBar {
     ProgressBar::with_draw_target(None, ui.progress_target()).with_style(style)
 }
 
-/// How words from logs and paths are told.
+/// Prints and serializes the results, with text from logs and paths masked.
 struct Told<'a> {
     masker: &'a Masker,
     context: &'a Context,
@@ -183,7 +183,7 @@ impl Told<'_> {
         Ok(())
     }
 
-    /// Versions in the order of their numbers: the first, the last, and how many.
+    /// Returns the lowest version, the highest version, and their number.
     fn versions(&self, health: &AgentHealth) -> String {
         let number =
             |version: &&String| -> Vec<u64> { version.split('.').map(|part| part.parse().unwrap_or(0)).collect() };
@@ -235,7 +235,7 @@ impl Told<'_> {
         more(ui, health.unread.len())
     }
 
-    /// Sessions that several logs hold.
+    /// Prints the sessions that are in several logs.
     fn copies(&self, ui: &mut Ui, health: &AgentHealth) -> Result<(), CommandError> {
         for copies in health.copies.iter().take(ROWS_SHOWN) {
             ui.row(format_args!(
@@ -282,7 +282,7 @@ impl Told<'_> {
         more(ui, cleanup.due.len())
     }
 
-    /// How the memory itself fares.
+    /// Prints the state of the memory.
     fn show_store(&self, ui: &mut Ui, store: &StoreHealth) -> Result<(), CommandError> {
         let word = match (store.is_there, store.is_sound()) {
             (_, false) => ui.paint(BAD, "damaged"),
@@ -308,17 +308,17 @@ impl Told<'_> {
         Ok(())
     }
 
-    /// A path from a stranger's directory.
+    /// Returns a path, masked and escaped for the terminal.
     fn shown(&self, path: &Path) -> String {
         self.word(&path.display().to_string())
     }
 
-    /// A word from a log.
+    /// Returns text from a log, masked and escaped for the terminal.
     fn word(&self, word: &str) -> String {
         escape(&self.masker.mask_str(word, &mut Vec::new())).into_owned()
     }
 
-    /// The same for programs, which escape for themselves.
+    /// Returns masked text for JSON, which is escaped when it is serialized.
     fn masked(&self, word: &str) -> String {
         self.masker.mask_str(word, &mut Vec::new()).into_owned()
     }

@@ -124,7 +124,7 @@ fn show(ui: &mut Ui, plan: &EvictionPlan, is_dry: bool) -> Result<(), CommandErr
     Ok(())
 }
 
-/// Returns the sessions by the reason for which they go, each reason once, in the order in which they go.
+/// Groups the planned evictions by reason, in the order in which the reasons first occur.
 fn groups(drops: &[PlannedEviction]) -> Vec<(String, Vec<&PlannedEviction>)> {
     let mut groups: Vec<(String, Vec<&PlannedEviction>)> = Vec::new();
     for drop in drops {

@@ -1,4 +1,4 @@
-//! `boswell export`: the memory as tables, for other programs.
+//! `boswell export`: writes the memory as tables for other programs.
 
 #[cfg(feature = "parquet")]
 mod parquet;
@@ -79,13 +79,13 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &ExportArgs) -> Result<O
         &args.tables
     };
     let path = |table: &Table| directory.join(format!("{}.{}", table.as_str(), args.to.extension()));
-    // Nothing is begun that could not be ended.
+    // All paths are checked before anything is written, so that an existing file does not stop the export halfway.
     if let Some(taken) = tables.iter().map(path).find(|path| path.exists()) {
         let message = format!("{} is there already", taken.display());
         return Err(CommandError::user("exists", message).with_hint("name another directory"));
     }
     let mut written = Vec::new();
-    // Some of the tables alone would keep the next run from writing all of them.
+    // If a table fails, all files of this run are removed, because those already written would stop the next run.
     let mut unfinished = Vec::new();
     for table in tables {
         let path = path(table);
@@ -128,7 +128,7 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &ExportArgs) -> Result<O
     Ok(Outcome::Done)
 }
 
-/// Lets `boswell forget` know whose rows lie in the tables.
+/// Records which sessions are in the tables, so that `boswell forget` lists the files as their copies.
 fn note_copies<'l>(
     ui: &mut Ui,
     context: &Context,

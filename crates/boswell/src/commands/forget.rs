@@ -80,7 +80,7 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &ForgetArgs) -> Result<O
     let mut is_finished = true;
     if is_to_go {
         if args.copies {
-            // Copies go first: a session that is wholly forgotten could not be named again if one of them could not go.
+            // Copies are deleted first: if one cannot be deleted, the session can still be named for another try.
             copies.delete(&reports_root)?;
         }
         let told = RefCell::new(&mut *ui);
@@ -133,13 +133,13 @@ fn confirm(ui: &mut Ui, args: &ForgetArgs, chosen: &ForgetSelection) -> Result<b
 /// The sessions to forget.
 struct ForgetSelection {
     remains: Vec<SessionRemains>,
-    /// Time and title of the sessions of which they are known, by uid and without subagents.
+    /// Time and title by uid, without subagents. Sessions for which neither is known are absent.
     titles: BTreeMap<String, String>,
-    /// How many sessions the filters left out because they are kept.
+    /// Number of sessions that the filters left out because they are kept.
     kept: u64,
 }
 
-/// Returns text that lets a person recognise a session: when it began and its title. `None` if neither is known.
+/// Returns text by which a user recognizes a session: its time and its title. `None` if neither is known.
 fn title_line(store: &Store, context: &Context, uid: &str) -> Result<Option<String>, CommandError> {
     let Some(listed) = store.reads().find_listed(uid)? else {
         return Ok(None);
@@ -199,8 +199,8 @@ fn select_sessions(store: &Store, context: &Context, args: &ForgetArgs) -> Resul
     })
 }
 
-/// A session of which nothing is known any more but that it was forgotten, and those that worked for it: there may still be
-/// copies of them.
+/// Returns the uids of a session that was forgotten before and of its subagents, because copies of them may still
+/// exist. Returns `error` unless `word` names exactly one such session.
 fn forgotten(store: &Store, word: &str, error: CommandError) -> Result<Vec<String>, CommandError> {
     if error.blame != Blame::NotFound || word.is_empty() {
         return Err(error);
@@ -214,7 +214,7 @@ fn forgotten(store: &Store, word: &str, error: CommandError) -> Result<Vec<Strin
     }
 }
 
-/// Says whether all of it is off the disk.
+/// Forgets the sessions. Returns `false` if some of their text is still on disk.
 fn forget(
     context: &Context,
     args: &ForgetArgs,
@@ -259,7 +259,7 @@ fn copies_in_words(count: usize) -> String {
     }
 }
 
-/// What lies at each path: its kind, and the sessions it was made of.
+/// Groups copies by path. Returns the kind of each file and the sessions it was made from.
 fn paths(copies: &[CopyRow]) -> BTreeMap<&str, (&str, Vec<&str>)> {
     let mut paths: BTreeMap<&str, (&str, Vec<&str>)> = BTreeMap::new();
     for copy in copies {
@@ -304,7 +304,7 @@ fn list(ui: &mut Ui, args: &ForgetArgs, chosen: &ForgetSelection, copies: &[Copy
     Ok(())
 }
 
-/// Reports what was done, or would be.
+/// Reports what was done, or what would be done.
 fn print_result(ui: &mut Ui, args: &ForgetArgs, chosen: &ForgetSelection, copies: &Copies) {
     let remains = &chosen.remains;
     if chosen.kept > 0 {

@@ -1,4 +1,4 @@
-//! `boswell hooks`: what lets an agent tell of its sessions as they end.
+//! `boswell hooks`: lets agents report their sessions as they end.
 
 mod json;
 mod settings;
@@ -96,13 +96,13 @@ struct StatusArgs {
     agents: Vec<AgentName>,
 }
 
-/// The status line that could be shown.
+/// Our status line: whether the user asked for it, and its command.
 struct Line {
     is_wanted: bool,
     command: String,
 }
 
-/// What became of one file of settings.
+/// A planned change of one settings file.
 struct Change {
     place: Place,
     from: Option<String>,
@@ -135,7 +135,7 @@ fn install(
     args: &InstallArgs,
 ) -> Result<Outcome, CommandError> {
     let program = program(context)?;
-    // A memory at another place than usual is told of by a variable.
+    // An agent may run the status line without this variable, so a custom data directory becomes part of the command.
     let moved = surroundings.environment.get(crate::env::BOSWELL_HOME);
     let line = Line {
         is_wanted: args.statusline,
@@ -145,7 +145,7 @@ fn install(
     let mut changes = Vec::new();
     for agent in wanted(&args.agents) {
         for place in places(context, agent, args.scope) {
-            // Who is not named is meant if it is here.
+            // Without names, only agents whose directory exists are selected.
             let is_here = context
                 .roots
                 .iter()
@@ -186,7 +186,7 @@ fn install(
     Ok(Outcome::Done)
 }
 
-/// What the settings would be with our hooks.
+/// Returns the change that adds our hooks to a settings file.
 fn wish_for(ui: &mut Ui, context: &Context, place: Place, program: &Path, line: &Line) -> Result<Change, CommandError> {
     let from = place.read()?;
     let before = from.as_deref().map_or(Ok(Before::Absent), |now| place.before(now))?;
@@ -243,7 +243,7 @@ fn uninstall(ui: &mut Ui, context: &Context, args: &UninstallArgs) -> Result<Out
             change.place.give_back(&change.before)?;
         }
         if !status::is_any_left(context) {
-            // Nobody asks for it any more.
+            // Only hooks read this file, and none is left.
             _ = Baked::remove(&context.places.data_dir);
         }
     }
@@ -254,7 +254,8 @@ fn uninstall(ui: &mut Ui, context: &Context, args: &UninstallArgs) -> Result<Out
     Ok(Outcome::Done)
 }
 
-/// The binary that hooks are to run: by the name under which it is found, which stays when it is renewed.
+/// Returns the path of the binary that hooks run. A path in `PATH` that leads to this binary is preferred, because it
+/// stays valid when the binary behind it is updated.
 fn program(context: &Context) -> Result<PathBuf, CommandError> {
     let running = own_program().ok_or_else(|| CommandError::internal("the path of this program is unknown"))?;
     let real = running.canonicalize().unwrap_or_else(|_| running.clone());

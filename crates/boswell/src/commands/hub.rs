@@ -1,4 +1,4 @@
-//! `boswell hub`: one memory for several machines, on a PostgreSQL server.
+//! `boswell hub`: manages one memory for several machines, on a PostgreSQL server.
 
 use std::cell::RefCell;
 
@@ -123,7 +123,7 @@ fn move_to(ui: &mut Ui, context: &Context, args: &MoveArgs) -> Result<Outcome, C
             );
         }
     };
-    // Where the memory is on a server already, that one is moved; else the one in the data directory.
+    // A move to a server starts from the data directory. A move back starts from wherever the memory is now.
     let from = if to.server().is_none() {
         here.clone()
     } else {
@@ -214,7 +214,7 @@ fn push(ui: &mut Ui, context: &Context) -> Result<Outcome, CommandError> {
     Ok(Outcome::Done)
 }
 
-/// What a memory holds, as far as it can be asked.
+/// Counts of what a memory contains.
 struct Held {
     sessions: u64,
     with_raw_text: u64,
@@ -223,7 +223,7 @@ struct Held {
 }
 
 impl Held {
-    /// None where nobody made a memory yet.
+    /// Returns `None` if no memory exists at `place` yet.
     fn of(place: &StoreLocation) -> Result<Option<Self>, StoreError> {
         let store = Store::open_existing(place)?;
         let Some(reads) = store.as_ref().map(Store::reads) else {
@@ -243,7 +243,7 @@ fn is_away(error: &StoreError) -> bool {
     matches!(error, StoreError::Server(error) if error.kind() == ServerErrorKind::Unavailable)
 }
 
-/// By what a search finds frames, in a word.
+/// Returns what a search in this memory finds frames by, for display.
 pub(crate) fn index_word(index: WordIndex) -> &'static str {
     match index {
         WordIndex::None => "filters",
@@ -275,7 +275,7 @@ fn status(ui: &mut Ui, context: &Context) -> Result<Outcome, CommandError> {
         return Ok(Outcome::Done);
     }
     for (role, place, held) in &rows {
-        // A server is a stranger, and says what it likes.
+        // Error messages of a server are untrusted text, so they are escaped below.
         let told = match held {
             Ok(Some(held)) => format!(
                 "{}, {} with raw text, {}, searched by {}",
@@ -298,10 +298,10 @@ fn status(ui: &mut Ui, context: &Context) -> Result<Outcome, CommandError> {
     Ok(Outcome::Done)
 }
 
-/// One of the memories: what it is to us, where it is, and what it holds.
+/// One of the memories: its role for this machine, its location, and its contents.
 type Asked<'p> = (&'static str, &'p StoreLocation, Result<Option<Held>, StoreError>);
 
-/// Says what to do about what is missing.
+/// Prints hints about what is missing.
 fn tell_next(ui: &mut Ui, rows: &[Asked<'_>]) {
     if rows.len() == 1 {
         ui.hint(
@@ -321,7 +321,7 @@ fn tell_next(ui: &mut Ui, rows: &[Asked<'_>]) {
 fn place_record((role, place, held): &Asked<'_>) -> HubPlace {
     let error = held.as_ref().err();
     let held = held.as_ref().ok().and_then(Option::as_ref);
-    // Nothing is in a memory that does not exist yet; what an error hides is not known.
+    // A memory that does not exist yet contains nothing. After an error, the counts are unknown.
     let count = |of: fn(&Held) -> u64| error.is_none().then(|| held.map_or(0, of));
     HubPlace {
         role,
@@ -336,7 +336,7 @@ fn place_record((role, place, held): &Asked<'_>) -> HubPlace {
     }
 }
 
-/// The shared memory that the settings name.
+/// Returns the shared memory of the settings: that of `hub.url`, otherwise that of `store.url`.
 fn hub_of(context: &Context) -> Result<StoreLocation, CommandError> {
     let store = &context.places.data_dir;
     let own = store.server().map(|_| store.clone());

@@ -1,4 +1,4 @@
-//! `boswell journal`: what was done to the memory, in its own words.
+//! `boswell journal`: prints the operation log of the memory.
 
 use crate::answers::keep::JournalAnswer;
 use crate::context::Context;

@@ -1,4 +1,4 @@
-//! `boswell keep`: a session whose raw text is never let go.
+//! `boswell keep`: protects the raw text of a session from eviction.
 
 use std::cell::RefCell;
 

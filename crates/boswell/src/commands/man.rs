@@ -1,4 +1,4 @@
-//! `boswell man`: the manual pages, made from the same words as the help.
+//! `boswell man`: prints or writes the manual pages, which are generated from the help.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -64,13 +64,13 @@ fn write_all(ui: &mut Ui, command: &clap::Command, dir: &Path) -> Result<(), Com
     Ok(())
 }
 
-/// A page and the name of its file.
+/// A manual page and the name of its file.
 struct Page {
     name: String,
     text: String,
 }
 
-/// The page of a command and those of all below it.
+/// Returns the pages of a command and of its visible subcommands.
 fn pages(command: &clap::Command) -> Result<Vec<Page>, CommandError> {
     let mut pages = vec![page(command.clone())?];
     for inner in command.get_subcommands().filter(|inner| !inner.is_hide_set()) {

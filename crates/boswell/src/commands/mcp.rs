@@ -1,4 +1,4 @@
-//! `boswell mcp`: a workspace for agents that write its day.
+//! `boswell mcp`: serves a day's workspace to agents that write about the day.
 
 #[cfg(feature = "mcp")]
 mod server;
@@ -44,7 +44,7 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &McpArgs) -> Result<Outc
     };
     let workspace = context.places.current_dir.join(workspace);
     let desk = WriterWorkspace::open(&workspace, context.masker(true)?, &args.by).map_err(damaged)?;
-    // From here on the protocol alone speaks on stdout.
+    // From here on, only the protocol writes to stdout.
     ui.leave_stdout()?;
     server::serve(desk)?;
     Ok(Outcome::Done)

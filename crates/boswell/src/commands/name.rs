@@ -1,4 +1,4 @@
-//! `boswell name`: give a session a name of your own, or show it.
+//! `boswell name`: gives a session a name, or shows it.
 
 use memory::store::AnnotationKind;
 

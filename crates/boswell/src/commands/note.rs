@@ -1,4 +1,4 @@
-//! `boswell note`: write a note on a session, or show it.
+//! `boswell note`: writes a note on a session, or shows it.
 
 use memory::store::AnnotationKind;
 

@@ -1,4 +1,4 @@
-//! `boswell prepare`: one day's sessions, gathered for a report.
+//! `boswell prepare`: gathers the sessions of a day for a report.
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,7 @@ use crate::render::text::plural;
 use crate::text_source::{describe_eviction, text_gone};
 use crate::ui::{Format, Ui, escape};
 
-/// How many things that were left out are told one by one; the audit has all.
+/// Maximum number of skipped items that are printed one by one; the audit has all.
 const TOLD_MAX: usize = 20;
 
 /// Gather a day's sessions into a workspace for a report
@@ -55,7 +55,7 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &PrepareArgs) -> Result<
     if args.verbatim {
         ui.warning("copies are verbatim: secrets in the logs are secrets in the workspace");
     }
-    // A memory that cannot be opened costs what only it has: the logs on disk are still a day.
+    // A memory that cannot be opened is only a warning, because the logs on disk still make a workspace.
     let store = Store::open_existing(&context.places.data_dir).unwrap_or_else(|error| {
         ui.warning(format_args!("logs that are gone are not taken from memory: {error}"));
         None

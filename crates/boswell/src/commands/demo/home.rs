@@ -9,7 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 /// The day on which the made-up sessions take place; they are moved to the day before today.
 const MADE_UP_DAY: &str = "2026-04-01";
 
-/// Every file of the made-up home.
+/// The files of the made-up home.
 const FILES: &[(&str, &str)] = &[
     (CLAUDE_LOG, include_str!("../../demo/claude.jsonl")),
     (
@@ -33,7 +33,7 @@ const CODEX_LOG: &str =
     ".codex/sessions/2026/04/01/rollout-2026-04-01T10-00-00-019d4700-0000-7000-8000-00000000c0de.jsonl";
 const GROK_LOG: &str = ".grok/sessions/%2Fhome%2Fada%2Fshop/019d4710-0000-7000-8000-00000000600d/updates.jsonl";
 
-/// Writes the logs and returns their paths, that of Claude Code first. The sessions take place yesterday.
+/// Writes the logs and returns their paths, starting with that of Claude Code. The sessions take place yesterday.
 pub(super) fn write(home: &Path, now: Timestamp) -> io::Result<Vec<PathBuf>> {
     let yesterday = now - SignedDuration::from_hours(24);
     let day = yesterday.strftime("%Y-%m-%d").to_string();
@@ -47,7 +47,7 @@ pub(super) fn write(home: &Path, now: Timestamp) -> io::Result<Vec<PathBuf>> {
     Ok(logs.iter().map(|name| home.join(on_day(name, &day))).collect())
 }
 
-/// Moves times written as dates; Grok's log counts seconds.
+/// Returns the text with its times moved to `day`: dates, and the counts of seconds in Grok's log.
 fn on_day(text: &str, day: &str) -> String {
     let start = |day: &str| {
         format!("{day}T00:00:00Z")
@@ -63,7 +63,7 @@ fn on_day(text: &str, day: &str) -> String {
     move_seconds(&text, from, to)
 }
 
-/// Moves every count of seconds or milliseconds that falls on the made-up day.
+/// Moves every number of seconds or milliseconds that falls on the made-up day.
 fn move_seconds(text: &str, from: i64, to: i64) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;

@@ -1,5 +1,5 @@
-//! A digest as JSON that fits a model's budget: what is told last on the page goes first, lists entry by entry, and all
-//! that went is named.
+//! A digest as JSON that fits a token budget. The sections that come last on the page are removed first, lists entry by
+//! entry, and the answer names what was removed.
 
 use serde_json::{Map, Value};
 
@@ -7,12 +7,12 @@ use crate::answers::session::{DigestAnswer, WholeDigest};
 use crate::error::CommandError;
 use crate::render::budget::tokens;
 
-/// The name under which it is told what went, and how many entries of it.
+/// The key under which the answer counts what was removed.
 const LEFT_OUT: &str = "left_out_to_fit";
-/// Room for the mark of an answer that may miss something new.
+/// Room for the field that marks an answer as possibly stale.
 const SPARE_CHARS: usize = ",\"stale\":true".len() + 1;
 
-/// What goes, in this order; what is not named here goes after it, and [`LAST`] stays.
+/// The order in which fields are removed. Other fields are removed after these, and those in [`LAST`] stay.
 const ORDER: &[&str] = &[
     "/subagents",
     "/tokens/by_hour",
@@ -34,10 +34,10 @@ const ORDER: &[&str] = &[
     "/evidence",
     "/first_prompt",
 ];
-/// Without these it is no answer.
+/// The fields that every answer has.
 const LAST: [&str; 4] = ["schema", "session_uid", "outcome", "reason"];
 
-/// Returns a digest, or as much of it as fits.
+/// Returns the digest, shortened if it does not fit.
 pub(super) fn fit(digest: WholeDigest<'_>, max_tokens: u32) -> Result<DigestAnswer<'_>, CommandError> {
     let failed = |error| CommandError::internal(format_args!("cannot write JSON: {error}"));
     let fitted = shorten(serde_json::to_value(&digest).map_err(failed)?, max_tokens);
@@ -47,7 +47,7 @@ pub(super) fn fit(digest: WholeDigest<'_>, max_tokens: u32) -> Result<DigestAnsw
     })
 }
 
-/// Returns as much of an object as fits.
+/// Returns as much of the object as fits.
 fn shorten(answer: Value, max_tokens: u32) -> Value {
     let Value::Object(fields) = &answer else { return answer };
     let others = fields.keys().filter(|key| !LAST.contains(&key.as_str()));
@@ -68,7 +68,7 @@ fn shorten(answer: Value, max_tokens: u32) -> Value {
     if is_small(&told) {
         return told;
     }
-    // The names of all that went would not fit themselves.
+    // Even the names of the removed fields do not fit.
     let mut least: Map<String, Value> = LAST
         .iter()
         .map(|key| ((*key).to_owned(), answer[*key].clone()))
@@ -77,14 +77,14 @@ fn shorten(answer: Value, max_tokens: u32) -> Value {
     Value::Object(least)
 }
 
-/// An answer that becomes shorter.
+/// An answer that is being shortened.
 struct Cut {
     answer: Value,
     left_out: Map<String, Value>,
 }
 
 impl Cut {
-    /// The answer with what is no longer in it.
+    /// Returns the answer with a list of what was removed.
     fn told(&self) -> Value {
         let mut told = self.answer.clone();
         if !self.left_out.is_empty() {
@@ -93,7 +93,7 @@ impl Cut {
         told
     }
 
-    /// Takes the last entry of a list, or the whole of anything else. Says whether there was something to take.
+    /// Removes the last entry of a list, or any other value as a whole. Returns `false` if `path` does not exist.
     fn shorten(&mut self, path: &str) -> bool {
         let name = path.trim_start_matches('/').replace('/', ".");
         let Some(value) = self.answer.pointer_mut(path) else {
@@ -112,7 +112,7 @@ impl Cut {
         };
         fields.remove(key);
         if had_something {
-            // What was told of its parts is told by the whole.
+            // The entry for the whole value replaces those for its parts.
             self.left_out.retain(|one, _| !one.starts_with(&format!("{name}.")));
             self.left_out.insert(name, 1.into());
         }

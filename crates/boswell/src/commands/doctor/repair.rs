@@ -1,4 +1,4 @@
-//! `boswell doctor --repair`: gives back what is damaged, and names what nobody has any more.
+//! `boswell doctor --repair`: repairs what is damaged, and names what is lost.
 
 use std::cell::RefCell;
 
@@ -13,11 +13,11 @@ use crate::sweeping::{Order, sweep};
 use crate::ui::{Ui, escape};
 use crate::waiting::say_waiting;
 
-/// Makes a damaged database anew and reads again what is damaged, where something is left to read.
+/// Rebuilds a damaged database, then reads damaged sessions again if their logs or stored lines still exist.
 pub(super) fn repair(ui: &mut Ui, context: &Context, damaged: &StoreHealth) -> Result<(), CommandError> {
     let mut found = None;
     let place = &context.places.data_dir;
-    // A server looks after its own files.
+    // A database server is responsible for its own files.
     if !damaged.database.is_empty() && place.server().is_none() {
         let remade = {
             let told = RefCell::new(&mut *ui);
@@ -45,7 +45,7 @@ pub(super) fn repair(ui: &mut Ui, context: &Context, damaged: &StoreHealth) -> R
         lets_go: false,
         only: None,
     };
-    // What a sweep reads from its log anyway it leaves to the next one to make anew.
+    // A sweep that reads a session from its log leaves deriving its rows to the next sweep, so two sweeps are needed.
     let (first, second) = (sweep(ui, context, &order)?, sweep(ui, context, &order)?);
     ui.status(format_args!(
         "Repaired: {} read again from logs, {} rebuilt from stored lines",
@@ -61,7 +61,7 @@ pub(super) fn repair(ui: &mut Ui, context: &Context, damaged: &StoreHealth) -> R
     Ok(())
 }
 
-/// Says what a new database was made of, and what nobody has any more.
+/// Reports what the new database was built from, and what is lost.
 fn tell_remade(ui: &mut Ui, remade: &RebuiltDatabase) {
     ui.status(format_args!(
         "Made a new database: {} read from the damaged one, lines of {} found again in packs",
@@ -88,7 +88,8 @@ fn tell_remade(ui: &mut Ui, remade: &RebuiltDatabase) {
     }
 }
 
-/// What a table holds that no log and no pack can tell again; none for what is made anew.
+/// Returns a description of what a table holds if neither logs nor packs can restore it, or `None` if its rows are
+/// derived again.
 fn lost_words(table: &str) -> Option<&'static str> {
     Some(match table {
         "sessions" => "the list of sessions",

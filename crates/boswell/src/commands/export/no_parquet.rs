@@ -1,4 +1,4 @@
-//! The Parquet writer of a build without the feature `parquet`: it cannot be created.
+//! The Parquet writer of a build without the feature `parquet`: creating one returns an error.
 
 use std::fs::File;
 use std::io;

@@ -1,4 +1,5 @@
-//! Rows as a Parquet file. Columns are gathered until a group is full, then written one by one.
+//! Writes rows as a Parquet file. Rows are buffered until a row group is full, then written column by column, because a
+//! row group stores its columns one after the other.
 
 use std::fs::File;
 use std::io;
@@ -13,7 +14,7 @@ use parquet::schema::types::Type;
 
 use super::write::{Cell, Column, Kind, to_text};
 
-/// So many rows are held at once.
+/// Maximum number of rows in memory.
 const GROUP_ROWS: usize = 20_000;
 
 pub(super) struct Parquet {
@@ -22,7 +23,7 @@ pub(super) struct Parquet {
     rows: usize,
 }
 
-/// The values of a column, and for each row whether it has one.
+/// The values of a column, and the definition level of each row: `1` if the row has a value, otherwise `0`.
 struct Values {
     present: Vec<i16>,
     of: Of,

@@ -1,4 +1,4 @@
-//! The tables that are exported: their columns, and how they are filled. A column keeps its name and meaning.
+//! The exported tables: their columns, and how they are filled. The name and meaning of a column never change.
 
 use std::io;
 use std::path::Path;
@@ -25,11 +25,11 @@ pub(crate) enum Table {
     Digests,
 }
 
-/// Where rows come from.
+/// The data that rows are made from.
 pub(super) struct Source<'a> {
     pub(super) store: &'a Store,
     pub(super) sessions: &'a [ListedSession],
-    /// Which of them are wanted.
+    /// For each session, whether it is exported.
     pub(super) wanted: &'a [bool],
     pub(super) prices: &'a PriceTable,
     pub(super) now: Timestamp,
@@ -42,7 +42,7 @@ impl Source<'_> {
     }
 }
 
-/// Our store or their disk.
+/// An error of our store or of the output file.
 pub(super) enum FillError {
     Store(StoreError),
     Io(io::Error),
@@ -281,7 +281,7 @@ fn event_cells(session_uid: &str, event: &SessionEvent) -> Vec<Cell> {
     ]
 }
 
-/// Each call once, in the session that owns it.
+/// Writes each call once, in the session that owns it.
 fn calls(source: &Source<'_>, writer: &mut Writer) -> Result<(), FillError> {
     let mut bills = usage::load_bills(source.store, source.sessions, source.prices, &|session, _| {
         source.wanted[session]

@@ -1,4 +1,4 @@
-//! Rows of typed cells into a file: JSON Lines, CSV or Parquet. What the rows are is not known here.
+//! Writes rows of typed cells to a file as JSON Lines, CSV or Parquet. This module does not know the tables.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -12,18 +12,18 @@ use super::parquet::Parquet;
 use crate::interrupt::UnfinishedFile;
 use crate::ui::table;
 
-/// What stands in a column. Every cell may be empty.
+/// The type of a column. Every cell may be empty.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Text,
     Int,
     Bool,
     Time,
-    /// An object, as text where the format has none.
+    /// A JSON value, written as text if the format has no such type.
     Json,
 }
 
-/// A column, its name first.
+/// The name and type of a column.
 pub(super) type Column = (&'static str, Kind);
 
 #[derive(Debug, Clone)]
@@ -75,7 +75,7 @@ enum Out {
 }
 
 impl Writer {
-    /// Makes a file that was not there.
+    /// Creates the file. Returns an error if it exists.
     pub(super) fn create(path: &Path, to: To, columns: &'static [Column]) -> io::Result<(Self, UnfinishedFile)> {
         let mut options = File::options();
         options.write(true).create_new(true);
@@ -113,7 +113,7 @@ impl Writer {
         }
     }
 
-    /// How many rows are on disk now.
+    /// Syncs the file to disk and returns the number of rows.
     pub(super) fn finish(self) -> io::Result<u64> {
         match self.out {
             Out::Jsonl(file) | Out::Csv(file) => {

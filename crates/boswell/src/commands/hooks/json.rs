@@ -1,6 +1,7 @@
-//! Settings in JSON, edited as a tree of what was typed: comments, order and formatting of the user's own stay.
+//! Settings in JSON, edited as a concrete syntax tree, so that the user's comments, order and formatting stay.
 //!
-//! It knows text alone. Whatever has another shape than the agent's own is refused and left as it is.
+//! This module only edits text. Adding hooks to settings of an unknown shape returns an error, so that they stay
+//! unchanged.
 
 use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObject, CstRootNode};
@@ -12,7 +13,7 @@ const HOOKS: &str = "hooks";
 const STATUSLINE: &str = "statusLine";
 const BOM: char = '\u{feff}';
 
-/// The settings with what is wished for at the end of each event.
+/// Returns the settings with our hook added at the end of each event.
 pub(super) fn add(text: &str, wish: &Wish) -> Result<String, String> {
     edit(text, |object| {
         let hooks = object.object_value_or_create(HOOKS);
@@ -28,7 +29,7 @@ pub(super) fn add(text: &str, wish: &Wish) -> Result<String, String> {
     })
 }
 
-/// The settings without what is ours. Lists and objects that hold nothing else go, too.
+/// Returns the settings without our entries. Lists and objects that are empty afterwards are removed, too.
 pub(super) fn remove(text: &str, agent: Agent) -> Result<String, String> {
     edit(text, |object| {
         if statusline_of(object).is_some_and(|command| is_our_statusline(&command))
@@ -59,7 +60,7 @@ pub(super) fn remove(text: &str, agent: Agent) -> Result<String, String> {
     })
 }
 
-/// Takes our commands out of the groups of one event. Says whether there were any.
+/// Removes our commands from the groups of one event. Returns `true` if there were any.
 fn remove_from(groups: &CstArray, agent: Agent) -> bool {
     let mut has_gone = false;
     for group in groups.elements() {
@@ -82,7 +83,7 @@ fn remove_from(groups: &CstArray, agent: Agent) -> bool {
     has_gone
 }
 
-/// Our commands: the event and what it runs.
+/// Returns our hooks as pairs of event and command.
 pub(super) fn find(text: &str, agent: Agent) -> Vec<(String, String)> {
     let mut found = Vec::new();
     let Ok(root) = parse(text) else { return found };
@@ -104,7 +105,7 @@ pub(super) fn find(text: &str, agent: Agent) -> Vec<(String, String)> {
     found
 }
 
-/// What shows the status line, if anything does.
+/// Returns the command of the status line, if one is set.
 pub(super) fn statusline(text: &str) -> Option<String> {
     let root = parse(text).ok()?;
     let object = root.object_value()?;

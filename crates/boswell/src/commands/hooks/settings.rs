@@ -1,7 +1,7 @@
-//! An agent's settings as files: where they lie, what they were before us, and how they are written.
+//! An agent's settings as files: their paths, their contents before our hooks were added, and how they are written.
 //!
-//! A file is written whole or not at all, and through links. What it was stands beside it until ours is taken out, and
-//! is given back byte for byte where nothing else was changed meanwhile.
+//! A file is written completely or not at all, and links are followed. A backup is kept next to it until our hooks are
+//! removed, and is restored byte for byte if nothing else was changed in the meantime.
 
 use std::fs;
 use std::io::{self, Write};
@@ -15,11 +15,11 @@ use super::{json, toml};
 use crate::context::Context;
 use crate::error::CommandError;
 
-/// What the settings as they were are called, behind their own name.
+/// The suffix of a backup's file name.
 const BEFORE: &str = ".before-boswell";
 const CODEX_HOOKS: &str = "hooks.json";
 const CODEX_ALL: &str = "config.toml";
-/// What settings begin with that nobody wrote yet.
+/// The content to start from if there is no settings file.
 const NOTHING: &str = "{}\n";
 
 /// Whose sessions are meant.
@@ -46,7 +46,7 @@ pub(super) enum Syntax {
     Toml,
 }
 
-/// One file of settings.
+/// One settings file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Place {
     pub(super) agent: Agent,
@@ -55,7 +55,7 @@ pub(super) struct Place {
     pub(super) syntax: Syntax,
 }
 
-/// Where hooks of an agent are, or would be put.
+/// Returns the files in which hooks of an agent are or would be installed.
 pub(super) fn places(context: &Context, agent: Agent, scope: Scope) -> Vec<Place> {
     let folders: Vec<PathBuf> = match scope {
         Scope::User => {
@@ -83,7 +83,8 @@ pub(super) fn places(context: &Context, agent: Agent, scope: Scope) -> Vec<Place
     folders.into_iter().map(place).collect()
 }
 
-/// The same, and where else ours stand: Codex reads two files, and which one the user keeps may have changed since.
+/// Returns the files of [`places`], and others that contain our hooks: Codex reads two files, and the user may have
+/// switched to the other one since.
 pub(super) fn all_places(context: &Context, agent: Agent, scope: Scope) -> Vec<Place> {
     let mut all = places(context, agent, scope);
     if agent == Agent::Codex {
@@ -111,7 +112,8 @@ pub(super) fn all_places(context: &Context, agent: Agent, scope: Scope) -> Vec<P
     all
 }
 
-/// Codex reads two files: the user's own choice is followed.
+/// Returns the file for Codex's hooks. Codex reads two: this is `config.toml` if it has hooks and there is no
+/// `hooks.json`, otherwise `hooks.json`.
 fn codex(folder: &Path) -> (PathBuf, Syntax) {
     let (own, all) = (folder.join(CODEX_HOOKS), folder.join(CODEX_ALL));
     let has_hooks = || fs::read_to_string(&all).is_ok_and(|text| toml::has_hooks(&text));
@@ -121,13 +123,13 @@ fn codex(folder: &Path) -> (PathBuf, Syntax) {
     }
 }
 
-/// The directory around here that is a repository, else this one.
+/// Returns the root of the repository that contains `here`, or `here` if there is none.
 fn project(here: &Path) -> &Path {
     let mut above = here.ancestors();
     above.find(|folder| folder.join(".git").exists()).unwrap_or(here)
 }
 
-/// What settings were before us.
+/// The content of a settings file without our hooks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Before {
     /// There was no such file.
@@ -167,7 +169,7 @@ impl Place {
         removed.map_err(|reason| self.odd(&reason))
     }
 
-    /// Our commands in it: the event and what it runs.
+    /// Returns our hooks in the text as pairs of event and command.
     pub(super) fn find(&self, text: &str) -> Vec<(String, String)> {
         match self.syntax {
             Syntax::Json => json::find(text, self.agent),
@@ -175,7 +177,7 @@ impl Place {
         }
     }
 
-    /// What shows the status line, if anything does.
+    /// Returns the command of the status line, if one is set.
     pub(super) fn statusline(&self, text: &str) -> Option<String> {
         match self.syntax {
             Syntax::Json => json::statusline(text),
@@ -183,13 +185,13 @@ impl Place {
         }
     }
 
-    /// Our status line, if it stands there.
+    /// Returns the command of the status line if it is ours.
     pub(super) fn our_statusline(&self, text: &str) -> Option<String> {
         self.statusline(text).filter(|command| is_our_statusline(command))
     }
 
-    /// The settings without us. Where putting us into what stands beside them gives just what is there, nothing else
-    /// was changed, and they are as they were; else only what is ours is taken out.
+    /// Returns the settings without our hooks. If adding our hooks to the backup results in the current text, nothing
+    /// else was changed, and the backup is returned; otherwise only our entries are removed.
     pub(super) fn before(&self, now: &str) -> Result<Before, CommandError> {
         let found = self.find(now);
         let line = self.our_statusline(now);
@@ -214,14 +216,14 @@ impl Place {
         Ok(if is_nothing { Before::Absent } else { Before::Text(left) })
     }
 
-    /// Where the settings as they were stand.
+    /// Returns the path of the backup.
     pub(super) fn beside(&self) -> PathBuf {
         let mut name = self.path.clone().into_os_string();
         name.push(BEFORE);
         name.into()
     }
 
-    /// Writes the settings, after what they were is safe.
+    /// Writes the settings after their backup.
     pub(super) fn write(&self, before: &Before, text: &str) -> Result<(), CommandError> {
         match before {
             Before::Text(before) => {
@@ -233,7 +235,7 @@ impl Place {
         write_like(&self.path, text, &self.path).map_err(|error| self.failed("write", &error))
     }
 
-    /// Gives the settings back.
+    /// Restores the settings and removes the backup.
     pub(super) fn give_back(&self, before: &Before) -> Result<(), CommandError> {
         let given = match before {
             Before::Text(text) => write_like(&self.path, text, &self.path),
@@ -266,17 +268,17 @@ impl Place {
     }
 }
 
-/// Writes a file whole or not at all, where a link leads to, as private as another one is.
+/// Writes a file completely or not at all, with the permissions of `like`. Links are followed.
 fn write_like(path: &Path, text: &str, like: &Path) -> io::Result<()> {
     let target = match path.canonicalize() {
         Ok(target) => target,
-        // A link to nothing: what it names is made.
+        // A link to a file that does not exist: writing through it creates the file.
         Err(_) if path.is_symlink() => return fs::write(path, text),
         Err(_) => path.to_owned(),
     };
     let folder = target.parent().unwrap_or(Path::new("."));
     fs::create_dir_all(folder)?;
-    // A temporary file is private from its birth.
+    // A temporary file is private from the start.
     let mut file = tempfile::NamedTempFile::new_in(folder)?;
     file.write_all(text.as_bytes())?;
     if let Ok(metadata) = fs::metadata(like) {

@@ -1,4 +1,4 @@
-//! `boswell hooks status`: where our hooks are, whether they would still run, and when they last did.
+//! `boswell hooks status`: shows where our hooks are, whether they would still run, and when they last ran.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ use crate::error::{CommandError, Outcome};
 use crate::render::text::plural;
 use crate::ui::{FAINT, Format, STRONG, Ui, escape, measure};
 
-/// What our hooks in one place are like.
+/// The state of our hooks in one settings file.
 struct Standing {
     place: Place,
     installed: Vec<String>,
@@ -27,13 +27,13 @@ struct Standing {
 /// What a hook would run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Runs {
-    /// This binary, for this memory.
+    /// This binary, with this memory.
     This,
     /// Another binary.
     OtherProgram,
-    /// For another memory.
+    /// This binary, with another memory.
     OtherMemory,
-    /// Nothing: the program is gone.
+    /// Nothing, because the program no longer exists.
     Nothing,
 }
 
@@ -57,7 +57,7 @@ impl Runs {
     }
 }
 
-/// Whether any of our hooks is left for this user or project.
+/// Returns `true` if any of our hooks is left for this user or project.
 pub(super) fn is_any_left(context: &Context) -> bool {
     let all = Agent::ALL.into_iter().flat_map(|agent| standings(context, agent));
     all.into_iter().any(|standing| !standing.installed.is_empty())
@@ -122,7 +122,7 @@ fn standings(context: &Context, agent: Agent) -> Vec<Standing> {
         .flat_map(|scope| all_places(context, agent, scope));
     let mut standings: Vec<Standing> = Vec::new();
     for place in all {
-        // In the home directory itself the two are one.
+        // In the home directory, both scopes have the same file.
         if standings.iter().any(|known| known.place.path == place.path) {
             continue;
         }

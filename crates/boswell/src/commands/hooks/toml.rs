@@ -1,6 +1,7 @@
-//! Settings in TOML, edited as a tree of what was typed. The shape is the one of the JSON settings.
+//! Settings in TOML, edited so that the user's comments and formatting stay. Their shape is that of the JSON settings.
 //!
-//! It knows text alone. Whatever has another shape than the agent's own is refused and left as it is.
+//! This module only edits text. Adding hooks to settings of an unknown shape returns an error, so that they stay
+//! unchanged.
 
 use toml_edit::{Array, ArrayOfTables, DocumentMut, InlineTable, Item, Table, TableLike, Value};
 use transcript::Agent;
@@ -8,10 +9,10 @@ use transcript::Agent;
 use super::wish::{TIMEOUT_S, Wish, ours};
 
 const HOOKS: &str = "hooks";
-/// What Codex notes itself beside the events.
+/// The key next to the events under which Codex stores its own state.
 const STATE: &str = "state";
 
-/// Whether the user keeps hooks here.
+/// Returns `true` if the settings contain hooks.
 pub(super) fn has_hooks(text: &str) -> bool {
     let Ok(document) = text.parse::<DocumentMut>() else {
         return false;
@@ -20,7 +21,7 @@ pub(super) fn has_hooks(text: &str) -> bool {
     hooks.is_some_and(|hooks| hooks.iter().any(|(name, _)| name != STATE))
 }
 
-/// The settings with what is wished for at the end of each event.
+/// Returns the settings with our hook added at the end of each event.
 pub(super) fn add(text: &str, wish: &Wish) -> Result<String, String> {
     let mut document = parse(text)?;
     let mut none = Table::new();
@@ -46,7 +47,7 @@ pub(super) fn add(text: &str, wish: &Wish) -> Result<String, String> {
     Ok(document.to_string())
 }
 
-/// The settings without what is ours.
+/// Returns the settings without our hooks.
 pub(super) fn remove(text: &str, agent: Agent) -> Result<String, String> {
     let mut document = parse(text)?;
     let Some(hooks) = document.get_mut(HOOKS).and_then(Item::as_table_like_mut) else {
@@ -79,7 +80,7 @@ pub(super) fn remove(text: &str, agent: Agent) -> Result<String, String> {
     Ok(document.to_string())
 }
 
-/// Our commands: the event and what it runs.
+/// Returns our hooks as pairs of event and command.
 pub(super) fn find(text: &str, agent: Agent) -> Vec<(String, String)> {
     let mut found = Vec::new();
     let Ok(document) = parse(text) else { return found };
@@ -114,7 +115,7 @@ fn commands(wish: &Wish) -> Value {
     Value::Array(Array::from_iter([command]))
 }
 
-/// What a group runs, whichever way its list is written.
+/// Returns the commands of a group, in either notation of its list.
 fn commands_of(group: &dyn TableLike) -> Vec<String> {
     let told = |table: &dyn TableLike| table.get("command").and_then(Item::as_str).map(str::to_owned);
     match group.get(HOOKS) {
@@ -127,7 +128,8 @@ fn commands_of(group: &dyn TableLike) -> Vec<String> {
     }
 }
 
-/// We never put a command beside another one: a group is ours or it is not.
+/// Returns `true` if all commands of a group are ours. [`add`] always creates a separate group, so a group with other
+/// commands is not ours.
 fn is_ours_alone(group: &dyn TableLike, agent: Agent) -> bool {
     let commands = commands_of(group);
     !commands.is_empty() && commands.iter().all(|command| ours(command, agent).is_some())

@@ -1,4 +1,4 @@
-//! What is put into an agent's settings, and how it is known again there.
+//! The hooks that we add to an agent's settings, and how to recognize them there.
 
 use std::path::{Path, PathBuf};
 
@@ -6,16 +6,16 @@ use transcript::Agent;
 
 use crate::hook::{HOME_FLAG, VERB};
 
-/// So long an agent may wait for a hook, in seconds. Ours takes milliseconds; one agent allows no more than this.
+/// Maximum time in seconds that an agent waits for a hook. Ours takes milliseconds; one agent allows no more than this.
 pub(super) const TIMEOUT_S: u64 = 3;
 
-/// All that is wanted in one file of settings.
+/// The entries to add to one settings file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Wish {
     pub(super) agent: Agent,
-    /// What each event runs.
+    /// The command that each event runs.
     pub(super) command: String,
-    /// What shows a status line, where that is wanted.
+    /// The command of our status line, if it should be set.
     pub(super) statusline: Option<String>,
 }
 
@@ -34,7 +34,7 @@ impl Wish {
         }
     }
 
-    /// The events that tell of a session as a whole, as far as the agent has them.
+    /// Returns the events of the agent that concern a session as a whole.
     pub(super) fn events(&self) -> &'static [&'static str] {
         events(self.agent)
     }
@@ -55,7 +55,7 @@ pub(super) fn events(agent: Agent) -> &'static [&'static str] {
     }
 }
 
-/// The command that shows our status line. A memory at another place than usual is told of.
+/// Returns the command that prints our status line. It sets the data directory to `home`, if given.
 pub(super) fn statusline(program: &Path, home: Option<&Path>) -> String {
     let program = quoted(program);
     match home {
@@ -68,14 +68,14 @@ pub(super) fn is_our_statusline(command: &str) -> bool {
     command.contains("boswell") && command.trim_end().ends_with(" statusline")
 }
 
-/// A command of ours, taken apart.
+/// One of our commands, parsed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Ours {
     pub(super) program: PathBuf,
     pub(super) home: PathBuf,
 }
 
-/// Whether a command is one of ours for the agent, whichever binary it names.
+/// Parses a command. Returns `None` unless it is one of ours for the agent; it may name any binary.
 pub(super) fn ours(command: &str, agent: Agent) -> Option<Ours> {
     let (program, home) = command.split_once(&format!(" {VERB} {} {HOME_FLAG} ", agent.as_str()))?;
     Some(Ours {
