@@ -1,7 +1,8 @@
 //! The verbs: one file each. The doc comment of a verb's arguments is its help.
 //!
-//! A new verb needs four lines here (its module, its variant, and an arm each in `verb` and in `run` or `run_in`). The
-//! table in `cli.rs` determines its position in the help.
+//! A new verb needs four lines here (its module, its variant, and an arm each in `verb` and in `run` or `run_in`), and an
+//! entry in `answers_from_memory` or `uses_memory` if it opens the memory. Outside of this file: its place in the help
+//! (`GROUPS` in `cli.rs`), the schema of its answer (`answers/table.rs`), and its row in testkit's `verbs/table.rs`.
 
 mod bundle;
 mod cat;

@@ -1,7 +1,7 @@
 //! Digests: the facts of each session in a few kilobytes. A digest is made when its session is quiet, before it is
 //! evicted, or on request.
 //!
-//! A digest is a pure function of a session's events, turns, calls and lines: see [`of`]. Its text contains only masked
+//! A digest is a pure function of a session's events, turns, calls and lines: see [`make_digest`]. Its text contains only masked
 //! rows and frames, and its size is limited. Long sessions are read page by page.
 
 mod bound;

@@ -1,6 +1,7 @@
 //! Where the text of a session is read from: the memory's packs, the agent's log at its source, or nowhere.
 //!
-//! [`SessionTexts::locate`] is the only place that decides this, and every verb that shows text calls it. Text that comes from a source is
+//! [`SessionTexts::locate`] is the only place that decides this, and every verb that shows whole texts calls it; the finder's
+//! preview shows summaries from the store instead. Text that comes from a source is
 //! masked as a sweep masks it. A session that was forgotten and a log that the configuration ignores are never read here. Nothing is written.
 
 use std::cell::OnceCell;

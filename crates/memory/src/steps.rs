@@ -102,7 +102,8 @@ impl CallStep {
 }
 
 impl CallStep {
-    /// Returns a description of the attempt by which retries are recognised: a command, an edit of a file, or a tool.
+    /// Returns a description of what was attempted, by which errors and their repairs are grouped: a command, an edit of a
+    /// file, or a tool. Retries are recognised earlier, by the reader (`is_retry` in `transcript`).
     pub(crate) fn describe_attempt(&self) -> String {
         let edit = || {
             let file = self.files.first()?;

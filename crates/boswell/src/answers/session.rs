@@ -58,7 +58,7 @@ pub(crate) struct ShownSession<'a> {
 pub(crate) struct SessionPortrait<'a> {
     #[serde(flatten)]
     pub(crate) session: Session,
-    /// `kept`, `evicted` or `prompts only`.
+    /// `kept`, `evicted` or `prompts_only`.
     pub(crate) status: &'static str,
     pub(crate) name: Option<&'a str>,
     pub(crate) note: Option<&'a str>,

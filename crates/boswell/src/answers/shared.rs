@@ -183,7 +183,7 @@ pub(crate) struct SessionRow<'a> {
     /// Tokens of all kinds.
     pub(crate) tokens: u64,
     pub(crate) duration_ms: Option<i64>,
-    /// `kept`, `evicted` or `prompts only`.
+    /// `kept`, `evicted` or `prompts_only`.
     pub(crate) status: &'static str,
     pub(crate) is_subagent: bool,
     pub(crate) is_hidden: bool,

@@ -208,7 +208,7 @@ fn a_bundle_has_no_sessions_unless_asked_and_no_secrets() {
         !text.contains(&secret) && text.contains("[REDACTED:") && !text.contains(sandbox.home.to_str().unwrap()),
         "{text}"
     );
-    let said = sandbox.run("bundle --date 2026-03-31 -o all.zip --raw-sessions");
+    let said = sandbox.run("bundle --date 2026-03-31 --yes -o all.zip --raw-sessions");
     assert!(said.contains("whole sessions"), "{said}");
     assert!(
         unpack(&sandbox, "all.zip")
@@ -216,12 +216,12 @@ fn a_bundle_has_no_sessions_unless_asked_and_no_secrets() {
             .iter()
             .any(|name| name.ends_with("5e55.jsonl"))
     );
-    let again = sandbox.run("bundle --date 2026-03-31 -o day.zip");
+    let again = sandbox.run("bundle --date 2026-03-31 --yes -o day.zip");
     assert!(
         again.contains("nothing is overwritten") && again.contains("--- exit 2 ---"),
         "{again}"
     );
-    let inside = sandbox.run(&format!("bundle --date 2026-03-31 -o {}", in_workspace("x.zip")));
+    let inside = sandbox.run(&format!("bundle --date 2026-03-31 --yes -o {}", in_workspace("x.zip")));
     assert!(inside.contains("cannot lie in the workspace"), "{inside}");
 }
 

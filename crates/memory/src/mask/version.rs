@@ -1,4 +1,5 @@
-//! By which rules a text was masked. What is kept carries it, so that it is masked again when the rules change.
+//! The version of the rules that masked a text. It is stored with the text, which is masked again when the rules change.
+//! A change of our rules raises `MASK_VERSION` in `mask.rs`.
 
 use super::{MASK_VERSION, UserRules};
 
