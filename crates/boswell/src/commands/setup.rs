@@ -21,7 +21,7 @@ const SHARE_PERCENT: u64 = 25;
 /// A new size limit above the hard limit raises the hard limit to this percentage of it, like the defaults.
 const HARD_CAP_PERCENT: u64 = 150;
 
-/// Columns of the output of other verbs that is not shown.
+/// The width of the discarded output of other verbs.
 const JSON_COLUMNS: usize = 80;
 
 const RETENTION: [&str; 2] = ["session_memory", "retention"];
