@@ -1,7 +1,7 @@
-//! The verbs: one file each, whose doc comment is its help.
+//! The verbs, one file each. The doc comment of a verb is its help.
 //!
-//! A verb is added in four lines here (module, variant, an arm where it is made and one where it is run) and
-//! stands in the help by its place in the table of `cli.rs`.
+//! A new verb needs four lines here (module, variant, an arm in `verb` and one in `run` or `run_in`) and a place in the
+//! table of `cli.rs`, which determines where the help lists it.
 
 mod bundle;
 mod cat;
@@ -108,7 +108,7 @@ pub(crate) enum Command {
     Man(man::ManArgs),
 }
 
-/// One verb as it stands in the command line, made without the others.
+/// Builds the clap command of one verb, without the others.
 pub(crate) fn verb(name: &str) -> Option<clap::Command> {
     use clap::Args;
     let with_arguments: fn(clap::Command) -> clap::Command = match name {
@@ -163,7 +163,7 @@ pub(crate) fn verb(name: &str) -> Option<clap::Command> {
     Some(with_arguments(clap::Command::new(name.to_owned())))
 }
 
-/// Runs one verb. What needs no configuration works where the configuration is broken.
+/// Runs one verb. Verbs that need no configuration work even if the configuration is invalid.
 pub(crate) fn run(
     ui: &mut Ui,
     surroundings: &Surroundings,
@@ -186,7 +186,7 @@ pub(crate) fn run(
         command => {
             let context = Context::load(ui, surroundings, &global.config)?;
             match &command {
-                // Programs read these, or they name what is wrong themselves.
+                // These are read by programs, or report such problems themselves.
                 Command::Statusline(_) | Command::Mcp(_) | Command::Status(_) | Command::Doctor(_) => {}
                 _ => alerts::show_unseen(ui, &context.places.data_dir),
             }
@@ -198,14 +198,15 @@ pub(crate) fn run(
     }
 }
 
-/// Whether a verb looks for what is new before it answers.
+/// Returns whether a verb reads new log text before it answers.
 fn answers_from_memory(command: &Command) -> bool {
     match command {
         Command::Search(args) => return args.asks_memory(),
         Command::Render(args) => return args.asks_memory(),
         _ => {}
     }
-    // What is given back is what was kept: a log that was cut short since must not be read first.
+    // `restore` is missing on purpose: a log that was truncated since must not be read before its stored text is
+    // restored.
     matches!(
         command,
         Command::Sessions(_)
@@ -228,7 +229,7 @@ fn answers_from_memory(command: &Command) -> bool {
     )
 }
 
-/// Whether a verb reads or writes the memory itself.
+/// Returns whether a verb reads or writes the memory.
 fn uses_memory(command: &Command) -> bool {
     let others = matches!(
         command,
@@ -249,7 +250,7 @@ fn uses_memory(command: &Command) -> bool {
     others || answers_from_memory(command)
 }
 
-/// Runs a verb that knows the world around it.
+/// Runs a verb that needs the context.
 fn run_in(ui: &mut Ui, context: &Context, command: Command) -> Result<Outcome, CommandError> {
     if let Some(open) = context.open_to_others().filter(|_| uses_memory(&command)) {
         ui.warning(open);

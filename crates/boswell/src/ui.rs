@@ -28,7 +28,7 @@ pub(crate) use pager::Pager;
 
 use pager::Paged;
 
-/// Style of what a person looks for first: ids, names, numbers.
+/// Style of the most important parts: ids, names, numbers.
 pub(crate) const STRONG: Style = Style::new().bold();
 /// Style of details that may be skipped: origins, ages, line numbers.
 pub(crate) const FAINT: Style = Style::new().dimmed();
@@ -229,7 +229,7 @@ impl Ui {
         }
     }
 
-    /// Whether messages are shown to a person: text on a terminal.
+    /// Returns whether messages are shown to a user: text on a terminal.
     pub(crate) fn is_watched(&self) -> bool {
         self.stderr.is_terminal && !self.is_captured && self.format == Format::Text
     }
