@@ -27,7 +27,7 @@ const TEXT_COLUMN_MAX: usize = 24;
 /// A digest with everything that is printed with it.
 pub(crate) struct DigestAnswer {
     pub(crate) digest: Digest,
-    /// Where the text of the session comes from.
+    /// The source of the session's text.
     pub(crate) origin: TextOrigin,
     pub(crate) cost: UsageSum,
     pub(crate) decisions: Vec<Decision>,
@@ -182,7 +182,7 @@ fn outcome(ui: &Ui, context: &Context, digest: &Digest) -> Vec<String> {
         Outcome::Fail => ui.paint(BAD, word).to_string(),
         Outcome::Abandoned | Outcome::Unknown => word.to_owned(),
     };
-    // An unknown outcome is not a claim, so there is nothing to be sure of.
+    // An unknown outcome is not a claim, so it has no confidence.
     let sure = match judged.confidence {
         _ if judged.outcome == Outcome::Unknown => "",
         Confidence::High => " (sure)",

@@ -308,7 +308,8 @@ impl Writer<'_> {
         let home = &self.context.places.home;
         let days = diary::list_days(self.store.as_ref(), &self.zone, &self.reports_root, home)?;
         let distance = |day: &diary::DiaryDay| day.date.since(date).map_or(i32::MAX, |span| span.get_days().abs());
-        // Of two days that are equally near, the earlier one comes later in the list and is kept.
+        // If two days are equally near, the earlier one is chosen: the list is newest first, and `min_by_key` returns
+        // the first minimum.
         let nearest = days
             .iter()
             .rev()

@@ -1,4 +1,4 @@
-//! What all commands that evict raw text share: the configured policy, and the messages about reasons and losses.
+//! Code that all commands that evict raw text share: the configured policy, and the messages about reasons and losses.
 
 use std::io::Write;
 use std::process::{Command, Stdio};

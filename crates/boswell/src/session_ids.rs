@@ -7,12 +7,12 @@ use std::ops::Bound;
 
 use memory::store::{ListedSession, SHORT_ID_CHARS, Store, StoreError};
 
-/// Words that name a session without being its id.
+/// Words that name a session but are not ids.
 const RESERVED: [&str; 2] = ["last", "here"];
 
 /// The ids of all sessions, in order.
 pub(crate) struct SessionIds<'l> {
-    /// How many sessions have each id: agents choose ids independently of each other.
+    /// The number of sessions with each id, because agents choose ids independently of each other.
     counts: BTreeMap<&'l str, usize>,
 }
 

@@ -72,7 +72,7 @@ enum Report {
     Blocks,
 }
 
-/// What `--by` groups usage by.
+/// The values of `--by`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum GroupBy {
     Dimension(UsageDimension),
@@ -80,7 +80,7 @@ enum GroupBy {
     Block,
 }
 
-/// How usage is shown.
+/// The form in which usage is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum UsageView {
     Rows,

@@ -295,7 +295,8 @@ pub(crate) fn event_outcome(event: &SessionEvent) -> String {
     tail.join(", ")
 }
 
-/// Returns the words of a message. A command to the agent is logged as a record; its summary is what was typed.
+/// Returns the text of a message. A slash command is logged as a markup record, so its summary is used, which is what
+/// the user typed.
 pub(crate) fn message_words<'t>(event: &'t SessionEvent, text: Option<&'t str>) -> &'t str {
     match text {
         Some(text) if !text.trim_start().starts_with("<command-") => text,

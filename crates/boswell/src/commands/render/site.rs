@@ -215,7 +215,7 @@ impl Site<'_> {
             masked: gathered.masked,
             is_new: true,
         };
-        // The note comes last: a page without one is made again.
+        // The note is written last, because a page without a note is written again.
         write::write_file(&note, |out| {
             let note = PageNote {
                 masked: page.masked,

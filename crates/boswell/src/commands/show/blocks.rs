@@ -331,7 +331,8 @@ pub(super) fn fits(turns: &[Vec<String>], max_tokens: usize) -> bool {
     budget::tokens(chars) <= max_tokens
 }
 
-/// Drops the whole texts of messages if they do not fit into a budget: their summaries say more than the texts of a few.
+/// Drops the whole texts of messages if they do not fit into a budget, because all summaries are more useful than the
+/// texts of a few messages.
 pub(super) fn drop_texts_unless_fitting(records: &mut [Record<'_>], max_tokens: usize) {
     let chars: usize = records.iter().flat_map(|record| &record.events).map(json_chars).sum();
     if budget::tokens(chars) <= max_tokens {

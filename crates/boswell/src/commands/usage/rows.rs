@@ -94,7 +94,7 @@ fn dearest_first(rows: Vec<UsageGroup>) -> Vec<UsageGroup> {
     groups.into_iter().flat_map(|(_, group)| group).collect()
 }
 
-/// How the numbers of a table are written.
+/// The format of numbers in a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum NumberForm {
     /// `1,234,567`

@@ -30,7 +30,7 @@ struct Running {
 /// The active sessions, and what is drawn on the terminal.
 pub(super) struct View {
     running: BTreeMap<String, Running>,
-    /// When each session was last active, by uid, as of the last time sessions were shown.
+    /// The time of each session's last activity, by uid, when sessions were last shown.
     last_micros: HashMap<String, Option<i64>>,
     drawn: usize,
 }
