@@ -34,7 +34,7 @@ const BAR_COLUMNS: u64 = 20;
   boswell status --json | jq .waiting")]
 pub(crate) struct StatusArgs {}
 
-/// All that is told.
+/// The data of an answer.
 struct Told {
     alerts: Vec<Alert>,
     overview: Option<Overview>,

@@ -36,7 +36,7 @@ In Claude Code's settings.json:
   \"statusLine\": { \"type\": \"command\", \"command\": \"boswell statusline\" }")]
 pub(crate) struct StatuslineArgs {}
 
-/// What Claude Code tells. Every field may be missing.
+/// The JSON that Claude Code passes on standard input. Every field may be missing.
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct Told {

@@ -87,7 +87,7 @@ impl DayWriter<'_> {
         Ok(())
     }
 
-    /// Writes one of our files into the workspace, unless a file of somebody else is in its place.
+    /// Writes one of our files into the workspace, unless a file without our marker is in its place.
     fn put(&self, name: &str, text: &str) -> Result<(), CommandError> {
         let path = self.workspace.join(name);
         let is_free = match fs::symlink_metadata(&path) {
