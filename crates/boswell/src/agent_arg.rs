@@ -1,8 +1,8 @@
-//! An agent as the command line names it.
+//! An agent, as named on the command line.
 
 use transcript::Agent;
 
-/// An agent as the command line names it.
+/// An agent, as named on the command line.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct AgentName(pub(crate) Agent);
 

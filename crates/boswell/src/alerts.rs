@@ -21,7 +21,7 @@ use crate::retention::{distilled_message, loss_message};
 use crate::ui::Ui;
 
 const FILE: &str = "alerts.json";
-/// How long `status` and `doctor` name a loss. `boswell journal` names it for good.
+/// How long `status` and `doctor` show a loss. `boswell journal` lists it permanently.
 const LOSS_SHOWN_FOR: SignedDuration = SignedDuration::from_hours(30 * 24);
 
 /// Returns what is wrong with a memory; nothing if there is none.
@@ -58,7 +58,7 @@ pub(crate) fn current(context: &Context, store: Option<&Store>) -> Result<Vec<Al
 #[derive(Default, Serialize, Deserialize)]
 struct UnseenMessages {
     messages: Vec<String>,
-    /// Whether it was reported that the distilled memory is above its cap. Reset once it is below.
+    /// Whether an exceeded cap of the distilled memory was reported. Reset once it is below the cap.
     is_distilled_reported: bool,
 }
 

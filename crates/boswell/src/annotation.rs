@@ -1,4 +1,4 @@
-//! What `boswell note` and `boswell name` share: a text of the user's on a session.
+//! Code that `boswell note` and `boswell name` share: the user's text about a session.
 
 use std::cell::RefCell;
 
@@ -13,7 +13,7 @@ use crate::session_arg::{open_memory, resolve};
 use crate::ui::{Format, Ui, escape, escape_lines};
 use crate::waiting::say_waiting;
 
-/// Gives a session its note or name, or shows it.
+/// Sets or prints the note or the name of a session.
 pub(crate) fn annotate(
     ui: &mut Ui,
     context: &Context,
@@ -44,7 +44,7 @@ pub(crate) fn annotate(
     Ok(Outcome::Done)
 }
 
-/// Words that cannot be kept are the writer's to change.
+/// Returns the error for text that cannot be stored, which the user has to change.
 pub(crate) fn refused(error: AnnotationError) -> CommandError {
     CommandError::user("annotation-refused", error)
 }
@@ -69,7 +69,7 @@ fn tell(ui: &mut Ui, uid: &str, kind: AnnotationKind, said: &Annotations) -> Res
                 note: text,
             }),
         },
-        // A name stands on one line, whoever wrote it.
+        // A name is always one line, regardless of who wrote it.
         (Format::Text, Some(text)) if kind == AnnotationKind::Name => Ok(ui.row(escape(text))?),
         (Format::Text, Some(text)) => Ok(ui.row(escape_lines(text))?),
         (Format::Text, None) => {

@@ -1,5 +1,6 @@
-//! What the verbs print with `--json`: one struct per answer. It is serialised as it is, and `boswell schema` derives the JSON Schema from
-//! the same struct. Commands fill these structs; nothing here opens the memory, parses arguments or prints.
+//! The answers of the verbs with `--json`: one struct per answer. The struct is serialised directly, and `boswell
+//! schema` derives the JSON Schema from it. Commands fill these structs; nothing here opens the memory, parses
+//! arguments or prints.
 
 pub(crate) mod ask;
 pub(crate) mod error;

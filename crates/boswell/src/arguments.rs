@@ -78,7 +78,7 @@ fn mark_query(arguments: &[OsString], from: usize) -> Vec<OsString> {
             is_value = meaning == ArgumentKind::OptionWithValue;
             marked.push(match meaning {
                 ArgumentKind::Word | ArgumentKind::Option | ArgumentKind::OptionWithValue => argument.clone(),
-                // A space in front keeps clap from taking it for an option.
+                // A leading space keeps clap from parsing it as an option.
                 ArgumentKind::Negation => format!(" {text}").into(),
                 ArgumentKind::Text => format!("{TEXT_MARK}{text}").into(),
             });
@@ -87,7 +87,7 @@ fn mark_query(arguments: &[OsString], from: usize) -> Vec<OsString> {
     marked
 }
 
-/// What an argument of `search` is.
+/// The type of an argument of `search`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ArgumentKind {
     Word,
@@ -148,7 +148,7 @@ impl SearchOptions {
         }
     }
 
-    /// Returns whether an unknown option is probably one of ours, mistyped.
+    /// Returns whether an unknown option is probably a mistyped one of `search`.
     fn is_close(&self, name: &str) -> bool {
         let longs = self
             .with_value

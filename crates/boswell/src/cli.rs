@@ -15,7 +15,7 @@ use crate::error::{CommandError, Outcome};
 use crate::global_args::{ColorChoice, GLOBAL, GlobalArgs};
 use crate::ui::{Format, Ui};
 
-/// Which verbs stand under which heading of the help. Verbs without a command yet are not shown.
+/// The verbs under each heading of the help. Verbs without a command are not shown.
 #[rustfmt::skip]
 const GROUPS: [(&str, &[&str]); 8] = [
     ("Start", &["setup", "demo", "status", "doctor", "config", "completions", "man"]),
@@ -47,7 +47,7 @@ pub(crate) struct Cli {
     pub(crate) command: Option<Command>,
 }
 
-/// Reads the arguments, of which the first one is the program.
+/// Parses the arguments, the first of which is the program.
 pub(crate) fn parse(arguments: &[OsString]) -> Result<Cli, clap::Error> {
     let arguments = normalise(arguments);
     if let Some(parsed) = parse_by_one_verb(&arguments) {
@@ -72,8 +72,9 @@ fn nearest_first(mut error: clap::Error) -> clap::Error {
     error
 }
 
-/// Reads arguments as if there were no other verb than the one they name: most of a start would go into verbs that nobody asked for. What
-/// such a command line takes, the whole one takes alike. It alone knows what to say where something is wrong, or help is asked for.
+/// Parses the arguments with only the verb that they name, because building all verbs takes most of the startup time.
+/// The result is the same as that of the whole command line. Returns `None` for errors and help, which need the whole
+/// command line.
 fn parse_by_one_verb(arguments: &[OsString]) -> Option<Result<Cli, clap::Error>> {
     let mut words = arguments.iter().skip(1);
     let verb = words.find_map(|word| commands::verb(word.to_str()?));
@@ -86,13 +87,13 @@ fn parse_by_one_verb(arguments: &[OsString]) -> Option<Result<Cli, clap::Error>>
     }
 }
 
-/// A verb with its arguments, where there is such a verb.
+/// Parses a verb with its arguments; returns `None` if they are invalid.
 fn parse_verb(words: &[&str]) -> Option<Command> {
     let line: Vec<OsString> = ["boswell"].iter().chain(words).map(OsString::from).collect();
     parse(&line).ok()?.command
 }
 
-/// What a verb that runs other verbs is given.
+/// The entry points for verbs that run other verbs.
 const DISPATCH: Dispatch = Dispatch {
     command,
     run_verb,
@@ -109,7 +110,7 @@ pub(crate) fn run(
     commands::run(ui, surroundings, global, command, &DISPATCH)
 }
 
-/// Runs the verb that some words name. Global options among the words are ignored; those of `global` count.
+/// Runs the verb that `words` name. Global options among the words are ignored; those of `global` apply.
 pub(crate) fn run_verb(
     ui: &mut Ui,
     surroundings: &Surroundings,
@@ -120,7 +121,7 @@ pub(crate) fn run_verb(
     run(ui, surroundings, global, command)
 }
 
-/// Parses arguments, of which the first one is the program, and runs the verb they name.
+/// Parses arguments, the first of which is the program, and runs the verb they name.
 fn run_line(ui: &mut Ui, surroundings: &Surroundings, arguments: &[OsString]) -> Result<Outcome, CommandError> {
     let parsed = parse(arguments)?;
     let command = parsed
@@ -136,7 +137,7 @@ pub(crate) fn command() -> clap::Command {
     command.help_template(template)
 }
 
-/// What holds before the arguments are understood, and where they never will be.
+/// Returns the format and the colour choice before the arguments are parsed, so that parse errors can use them, too.
 pub(crate) fn early_flags(arguments: &[OsString]) -> (Format, ColorChoice) {
     let texts = arguments.iter().skip(1).take_while(|argument| *argument != "--");
     let texts: Vec<&str> = texts.filter_map(|argument| argument.to_str()).collect();
@@ -153,7 +154,7 @@ pub(crate) fn early_flags(arguments: &[OsString]) -> (Format, ColorChoice) {
     (format, color.unwrap_or(ColorChoice::Auto))
 }
 
-/// clap knows no groups of verbs, so the part of the help that lists them is written here.
+/// Returns the template of the help. clap cannot group verbs, so the part that lists them is written here.
 fn help_template(command: &clap::Command) -> StyledStr {
     let (heading, verb_style) = (command.get_styles().get_header(), command.get_styles().get_literal());
     let mut template = "{about-with-newline}\n{usage-heading} {usage}\n".to_owned();
@@ -200,7 +201,7 @@ mod tests {
     fn a_verb_by_itself_is_the_one_of_the_whole_command_line() {
         for whole in Cli::command().get_subcommands() {
             let alone = commands::verb(whole.get_name()).expect("every verb can be made by itself");
-            // Only its place among the others it cannot know.
+            // Only the order among the other verbs differs.
             let told = |verb: clap::Command| format!("{:?}", verb.display_order(0));
             assert_eq!(told(alone), told(whole.clone()));
         }

@@ -69,7 +69,7 @@ pub(crate) struct Config {
     pub(crate) hub: Hub,
 }
 
-/// How agents write reports.
+/// The settings for reports that agents write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Report {
     /// The language of reports, as a tag such as `en`.
@@ -86,16 +86,17 @@ pub(crate) struct Report {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Hub {
     pub(crate) database: Database,
-    /// What is pushed.
+    /// The part of each session that is pushed.
     pub(crate) share: PushScope,
-    /// Repositories and directories whose sessions are pushed as a whole.
+    /// Repositories and directories whose sessions are pushed completely.
     pub(crate) full_projects: Vec<String>,
     /// Whether a sweep pushes what it read.
     pub(crate) push_on_sweep: bool,
 }
 
 impl Hub {
-    /// Returns whether the sessions of a project are pushed as a whole, by its name or a directory of it.
+    /// Returns whether the sessions of a project are pushed completely. The project is given by its name or a directory
+    /// in it.
     pub(crate) fn is_full(&self, project: &str) -> bool {
         self.full_projects.iter().any(|full| {
             project
@@ -105,7 +106,7 @@ impl Hub {
     }
 }
 
-/// A database on a server. Its URL may contain a password, so it is never printed as it is.
+/// A database on a server. Its URL may contain a password, so the URL is never printed unchanged.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Database {
     pub(crate) url: Option<String>,
@@ -178,7 +179,7 @@ pub(crate) struct ExtraRoot {
     pub(crate) label: Option<String>,
 }
 
-/// What is never read.
+/// Logs and projects that are never read.
 #[derive(Debug)]
 #[allow(dead_code, reason = "every key has its field, whichever verbs read it")]
 pub(crate) struct Ignore {

@@ -38,7 +38,7 @@ pub(crate) type Zone = LazyLock<TimeZone, Box<dyn FnOnce() -> TimeZone + Send>>;
 /// The link to the machine's time zone on Unix.
 const LOCALTIME: &str = "/etc/localtime";
 
-/// What the process was started with.
+/// The environment variables of the process, and which of its streams are terminals.
 pub(crate) struct Surroundings {
     pub(crate) environment: Environment,
     stdin_is_terminal: bool,
@@ -246,7 +246,7 @@ pub(crate) struct Context {
     pub(crate) reports: Reports,
     /// The shared memory that this machine pushes to.
     pub(crate) hub: Option<StoreLocation>,
-    /// What is known of databases besides their URLs.
+    /// Where passwords of databases are looked up if a URL contains none.
     pub(crate) passwords: Passwords,
 }
 

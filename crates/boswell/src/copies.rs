@@ -1,8 +1,8 @@
-//! Files that Boswell made of sessions outside the memory: recorded when they are made, found again when the sessions
-//! are forgotten, and deleted if the user asks for it.
+//! Files outside the memory that Boswell made from sessions. They are recorded when they are written, found again when
+//! the sessions are forgotten, and deleted if the user wants it.
 //!
-//! Workspaces are not recorded, because their indexes name their sessions; nor are surfaced files, because their names
-//! do.
+//! Workspaces are not recorded, because their indexes name their sessions; nor are surfaced files, because their file
+//! names do.
 
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashSet};
@@ -38,7 +38,7 @@ pub(crate) fn note(ui: &mut Ui, context: &Context, verb: &'static str, copies: &
     }
 }
 
-/// The files outside the memory that were made of some sessions.
+/// The files outside the memory that were made from some sessions.
 pub(crate) struct Copies {
     /// Files, and directories that Boswell made as a whole.
     files: Vec<CopyRow>,
@@ -79,7 +79,7 @@ impl Copies {
         Ok(Self { files, days })
     }
 
-    /// Returns all files, with one row for each session that a file was made of.
+    /// Returns all files, with one row per file and session.
     pub(crate) fn rows(&self) -> Vec<CopyRow> {
         let mut rows = self.files.clone();
         for day in &self.days {
@@ -107,7 +107,7 @@ impl Copies {
         self.days.iter().map(|day| day.date.to_string()).collect()
     }
 
-    /// Deletes all of them.
+    /// Deletes all files and days.
     pub(crate) fn delete(&self, reports_root: &Path) -> Result<(), CommandError> {
         for path in self.files() {
             delete(Path::new(path))?;
@@ -123,7 +123,7 @@ impl Copies {
     }
 }
 
-/// Deletes a file, or a directory that Boswell made as a whole.
+/// Deletes a file, or a directory that only Boswell wrote.
 fn delete(path: &Path) -> Result<(), CommandError> {
     let deleted = match fs::symlink_metadata(path) {
         Ok(metadata) if metadata.is_dir() => fs::remove_dir_all(path),

@@ -1,5 +1,5 @@
-//! A day as people name it on the command line: `2026-05-12`, `today`, `yesterday`, `monday`, `-3d`. Every argument that takes a day
-//! is parsed here, so that the same words mean the same day everywhere.
+//! A day on the command line: `2026-05-12`, `today`, `yesterday`, `monday`, `-3d`. Every argument that takes a day is
+//! parsed here, so that the same text always means the same day.
 
 use std::ffi::OsString;
 use std::str::FromStr;

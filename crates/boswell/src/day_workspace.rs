@@ -1,4 +1,4 @@
-//! The workspace of a day: how the command line names it, how it is gathered, and what can be wrong with it.
+//! The workspace of a day: its options on the command line, its preparation, and its errors.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -37,7 +37,7 @@ pub(crate) struct PlaceArgs {
 }
 
 impl PlaceArgs {
-    /// The zone and its name.
+    /// Returns the time zone and its name.
     pub(crate) fn zone(&self, context: &Context) -> Result<(TimeZone, String), CommandError> {
         let unknown = |name: &str| {
             CommandError::usage(format_args!("no such time zone: `{name}`")).with_hint("write it like `Europe/Berlin`")
@@ -50,7 +50,7 @@ impl PlaceArgs {
         Ok((zone, name))
     }
 
-    /// The directory of all workspaces.
+    /// Returns the directory of all workspaces.
     pub(crate) fn root(&self, ui: &mut Ui, context: &Context) -> PathBuf {
         if let Some(given) = &self.reports_root {
             return context.places.current_dir.join(given);
@@ -74,7 +74,7 @@ impl DayArgs {
     }
 }
 
-/// A day and where it is kept.
+/// A day and the directory of its workspace.
 pub(crate) struct Site<'s> {
     pub(crate) window: &'s DayWindow,
     pub(crate) zone: &'s TimeZone,
@@ -82,7 +82,7 @@ pub(crate) struct Site<'s> {
     pub(crate) empty_day: EmptyDay,
 }
 
-/// Makes the workspace of a day, unless it is there and is not forced.
+/// Prepares the workspace of a day, unless it exists and `force` is not set.
 pub(crate) fn gather(
     context: &Context,
     site: &Site<'_>,
@@ -113,7 +113,7 @@ pub(crate) fn no_window(error: WindowError) -> CommandError {
     CommandError::usage(error)
 }
 
-/// What a person can do about a day that cannot be prepared.
+/// Returns the error for a day that cannot be prepared, with a hint.
 pub(crate) fn told(error: DiaryError) -> CommandError {
     match &error {
         DiaryError::Busy(_) => CommandError::user("diary-busy", &error)
@@ -126,7 +126,7 @@ pub(crate) fn told(error: DiaryError) -> CommandError {
     }
 }
 
-/// What a person can do about a workspace that cannot be read.
+/// Returns the error for a workspace that cannot be read, with a hint.
 pub(crate) fn damaged(error: ReportError) -> CommandError {
     match error {
         ReportError::Store(error) => error.into(),

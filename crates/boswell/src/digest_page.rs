@@ -1,4 +1,4 @@
-//! A digest as a page of text: what was asked and what came of it first, then what it took, then the details.
+//! A digest as a page of text: first the request and its outcome, then time and cost, then the details.
 
 use jiff::SignedDuration;
 use memory::digest::{Digest, SessionCommit, Snippet};
@@ -16,7 +16,7 @@ use crate::render::text::{date_time, plural};
 use crate::ui::{BAD, FAINT, GOOD, HEADING, STRONG, Ui, escape, measure, prose};
 use crate::{prices, signal_lines};
 
-/// So many tools, files, commands and errors stand on the page.
+/// Maximum number of tools, files, commands and errors on the page.
 const ENTRIES_MAX: usize = 6;
 /// Maximum number of commits on the page; the first ones are shown.
 const COMMITS_MAX: usize = 10;
@@ -27,7 +27,7 @@ const TEXT_COLUMN_MAX: usize = 24;
 /// A digest with everything that is printed with it.
 pub(crate) struct DigestAnswer {
     pub(crate) digest: Digest,
-    /// Where the text of the session comes from.
+    /// The source of the session's text.
     pub(crate) origin: TextOrigin,
     pub(crate) cost: UsageSum,
     pub(crate) decisions: Vec<Decision>,
@@ -57,7 +57,7 @@ pub(crate) fn page_lines(
     Ok(lines(ui, context, &answer))
 }
 
-/// The lines of the page.
+/// Returns the lines of the page.
 pub(crate) fn lines(ui: &Ui, context: &Context, answer: &DigestAnswer) -> Vec<String> {
     let (digest, children) = (&answer.digest, &answer.children);
     let mut lines = head(ui, context, digest);
@@ -109,7 +109,7 @@ fn indent_of(line: &str) -> usize {
     }
 }
 
-/// How many lines fit, with the one that says how many do not. The first one is always shown.
+/// Returns the number of lines that fit, including the line that counts the rest. The first line is always shown.
 fn shown(lines: &[String], max_tokens: u32) -> usize {
     let fits = |count: usize| {
         let chars: usize = lines[..count].iter().map(|line| visible_chars(line)).sum();
@@ -182,7 +182,7 @@ fn outcome(ui: &Ui, context: &Context, digest: &Digest) -> Vec<String> {
         Outcome::Fail => ui.paint(BAD, word).to_string(),
         Outcome::Abandoned | Outcome::Unknown => word.to_owned(),
     };
-    // An unknown outcome is not a claim, so there is nothing to be sure of.
+    // An unknown outcome is not a claim, so it has no confidence.
     let sure = match judged.confidence {
         _ if judged.outcome == Outcome::Unknown => "",
         Confidence::High => " (sure)",
@@ -206,7 +206,7 @@ fn outcome(ui: &Ui, context: &Context, digest: &Digest) -> Vec<String> {
     lines
 }
 
-/// What the session took.
+/// Returns the lines about time, tokens and cost.
 fn effort(answer: &DigestAnswer) -> Vec<String> {
     let digest = &answer.digest;
     let seconds = |seconds: u64| measure::duration(SignedDuration::from_secs(seconds.cast_signed()));
@@ -258,7 +258,7 @@ fn effort(answer: &DigestAnswer) -> Vec<String> {
     lines
 }
 
-/// What was done.
+/// Returns the lines about tools, files and commands.
 fn work(digest: &Digest) -> Vec<String> {
     let mut lines = Vec::new();
     let mut list = |label: &str, entries: Vec<String>| {
@@ -302,7 +302,7 @@ fn work(digest: &Digest) -> Vec<String> {
     lines
 }
 
-/// Test runs and commits.
+/// Returns the lines about test runs and commits.
 fn proofs(digest: &Digest) -> Vec<String> {
     let mut lines = Vec::new();
     let tests = &digest.tests;
@@ -329,7 +329,7 @@ fn proofs(digest: &Digest) -> Vec<String> {
     lines
 }
 
-/// The first commits, and how many more there are.
+/// Returns the first commits and the number of further ones.
 fn commits(digest: &Digest) -> Vec<String> {
     let line = |commit: &SessionCommit| {
         let words: Vec<&str> = [&commit.hash, &commit.subject]
@@ -374,7 +374,7 @@ fn errors(digest: &Digest) -> Vec<String> {
     lines
 }
 
-/// A path as one sees it from where the session worked.
+/// Returns a path relative to the session's working directory if it is below that.
 fn short<'p>(path: &'p str, cwd: Option<&str>) -> &'p str {
     let below = cwd.and_then(|cwd| path.strip_prefix(cwd));
     below.map_or(path, |below| below.trim_start_matches(['/', '\\']))

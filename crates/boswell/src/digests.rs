@@ -1,4 +1,4 @@
-//! A digest as the verbs get it, and as programs read it.
+//! Digests for the verbs, and as they are printed with `--json`.
 
 use memory::digest::{self, Digest};
 use memory::store::{Decision, LockWait, Store, StoreError};
@@ -9,13 +9,13 @@ use crate::context::Context;
 use crate::digest_page::DigestAnswer;
 use crate::error::CommandError;
 
-/// The digest of a session: the kept one where there is nothing newer, else one that is made now, and kept where nobody
-/// else writes.
+/// Returns the digest of a session: the stored one if it is current, otherwise a new one, which is stored unless
+/// another process is writing.
 pub(crate) fn digest_of(store: &Store, context: &Context, uid: &str) -> Result<Option<Digest>, CommandError> {
     if let Some(kept) = digest::current_digest(store, uid)? {
         return Ok(Some(kept));
     }
-    // A digest of what an eviction left would be empty.
+    // A digest of what remains after an eviction would be empty.
     if store.reads().is_evicted(uid)? {
         return Ok(None);
     }
@@ -24,7 +24,7 @@ pub(crate) fn digest_of(store: &Store, context: &Context, uid: &str) -> Result<O
         .and_then(|mut store| digest::write_digest(&mut store, LockWait::GiveUp, "digest", uid, &settings));
     match written {
         Ok(digest) => Ok(digest),
-        // What cannot be kept can be shown all the same.
+        // A digest that cannot be stored can still be shown.
         Err(StoreError::Busy | StoreError::Io { .. } | StoreError::Database(_)) => {
             Ok(digest::compute_digest(store, uid, &settings)?.map(|(digest, _)| digest))
         }
@@ -32,7 +32,7 @@ pub(crate) fn digest_of(store: &Store, context: &Context, uid: &str) -> Result<O
     }
 }
 
-/// Returns a digest as programs read it, with its outcome as it is judged now.
+/// Returns a digest for `--json`, with its outcome as of now.
 pub(crate) fn record<'a>(context: &'a Context, decisions: &[Decision], digest: &'a Digest) -> DigestRecord<'a> {
     let outcome = digest.outcome.as_of(digest.ended_at, context.now);
     let domain = context.domain(digest.repo.as_deref(), digest.remote.as_deref());
@@ -41,7 +41,7 @@ pub(crate) fn record<'a>(context: &'a Context, decisions: &[Decision], digest: &
 }
 
 impl DigestAnswer {
-    /// Returns a digest and all that is printed with it as programs read it.
+    /// Returns a digest for `--json`, with everything that is printed with it.
     pub(crate) fn record<'a>(&'a self, context: &'a Context, with_subagents: bool) -> WholeDigest<'a> {
         let subagents = || self.children.iter().map(|child| child_record(context, child)).collect();
         WholeDigest {
@@ -54,8 +54,8 @@ impl DigestAnswer {
         }
     }
 
-    /// A session and its subagents together. The outcome is the session's own; active times add up, although subagents work at the
-    /// same time.
+    /// Returns the totals of a session and its subagents. The outcome is the session's own; active times are added up,
+    /// although subagents work in parallel.
     fn rolled_up(&self) -> RolledUpDigest {
         let children = &self.children;
         let all = || std::iter::once(&self.digest).chain(children);

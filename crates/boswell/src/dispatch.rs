@@ -1,4 +1,5 @@
-//! Running a verb by its words, for the verbs that run others. They cannot import the command line, because it is made of them.
+//! Runs a verb by its words, for verbs that run other verbs. They cannot import the command line, because it imports
+//! them.
 
 use std::ffi::OsString;
 
@@ -7,13 +8,13 @@ use crate::error::{CommandError, Outcome};
 use crate::global_args::GlobalArgs;
 use crate::ui::Ui;
 
-/// The command line as a verb reaches it.
+/// The entry points of the command line for verbs.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Dispatch {
     /// Returns the whole command line, its verbs grouped in the help.
     pub(crate) command: fn() -> clap::Command,
-    /// Runs the verb that some words name, with the global options of the caller.
+    /// Runs the verb that the words name, with the global options of the caller.
     pub(crate) run_verb: fn(&mut Ui, &Surroundings, &GlobalArgs, &[&str]) -> Result<Outcome, CommandError>,
-    /// Parses arguments, of which the first one is the program, and runs the verb they name.
+    /// Parses arguments, the first of which is the program, and runs the verb they name.
     pub(crate) run_line: fn(&mut Ui, &Surroundings, &[OsString]) -> Result<Outcome, CommandError>,
 }

@@ -1,7 +1,7 @@
-//! What a command may fail with: the one place that assigns blame, hint and exit code.
+//! The errors of commands: the one place that assigns blame, hint and exit code.
 //!
-//! Libraries say what failed. Here it is decided whose turn it is to act (the person's, the
-//! configuration's, ours) and which stable code an agent may branch on.
+//! Libraries describe what failed. This module decides who has to act (the user, the author of the configuration, or
+//! us) and which stable code an agent may branch on.
 
 use std::fmt;
 use std::io;
@@ -15,31 +15,31 @@ use memory::logs::LogError;
 /// Who has to act so that the next run succeeds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Blame {
-    /// What was asked cannot be done: no such file, not readable, already there.
+    /// The request cannot be fulfilled: a file does not exist, is not readable, or exists already.
     User,
-    /// What was asked for is not there: no error of anybody's, but no answer either.
+    /// The requested object does not exist. This is not a mistake, but there is no answer either.
     NotFound,
-    /// A configuration file, variable or `--config` says something impossible.
+    /// A configuration file, variable or `--config` has an invalid value.
     Config,
-    /// The command line itself makes no sense.
+    /// The command line is invalid.
     Usage,
-    /// A bug of ours.
+    /// A bug in Boswell.
     Internal,
-    /// The reader of our output went away (`boswell … | head -1`). Nobody has to act.
+    /// The reader of our output closed it (`boswell … | head -1`). No action is needed.
     Nobody,
 }
 
-/// How a command ended that did what it was asked.
+/// How a successful command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(dead_code, reason = "the exit codes are a contract; a verb may use any of them")]
 pub(crate) enum Outcome {
     Done,
     NothingFound,
-    /// Done, and what was examined is damaged, as the answer says.
+    /// Done, and the examined object is damaged, as the answer says.
     Damaged,
-    /// Done, but raw data was lost by overflow, and the command has said so.
+    /// Done, but raw data was lost by overflow, and the command has reported it.
     DataLost,
-    /// A command that was run for somebody ended so.
+    /// The exit code of a command that was run on behalf of the user.
     Exit(u8),
 }
 
@@ -55,16 +55,16 @@ impl Outcome {
     }
 }
 
-/// Why a command did not do what it was asked.
+/// Why a command failed.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct CommandError {
     pub(crate) blame: Blame,
-    /// A promise to agents: once printed by a release, a code keeps its meaning.
+    /// Agents rely on it: once released, a code keeps its meaning.
     pub(crate) code: &'static str,
     /// A lowercase phrase without a full stop.
     pub(crate) message: String,
     pub(crate) hint: Option<String>,
-    /// Whether the same command may succeed later with nothing changed by hand.
+    /// Whether the same command may succeed later without any change by the user.
     pub(crate) retryable: bool,
 }
 
@@ -73,7 +73,7 @@ impl CommandError {
         Self::new(Blame::User, code, message)
     }
 
-    /// Nothing answers to what was asked for.
+    /// Returns an error for a request that matches nothing.
     pub(crate) fn not_found(code: &'static str, message: impl fmt::Display) -> Self {
         Self::new(Blame::NotFound, code, message)
     }
@@ -86,7 +86,7 @@ impl CommandError {
         Self::new(Blame::Usage, "usage", message)
     }
 
-    /// A bug of ours: `message` says which of our beliefs did not hold.
+    /// Returns an error for a bug in Boswell. `message` names the assumption that does not hold.
     pub(crate) fn internal(message: impl fmt::Display) -> Self {
         Self::new(Blame::Internal, "internal", message)
             .with_hint("this is a bug in boswell; please report it with the command you ran")
@@ -97,13 +97,13 @@ impl CommandError {
         self
     }
 
-    /// Says that the same command may succeed later with nothing changed by hand.
+    /// Marks the error as retryable: the same command may succeed later without any change by the user.
     pub(crate) fn retryable(mut self) -> Self {
         self.retryable = true;
         self
     }
 
-    /// Returns whether the error says that something was not found.
+    /// Returns whether something was not found.
     pub(crate) fn is_not_found(&self) -> bool {
         self.blame == Blame::NotFound
     }
@@ -116,7 +116,7 @@ impl CommandError {
         }
     }
 
-    /// Returns the error as programs read it.
+    /// Returns the error for `--json`.
     pub(crate) fn answer(&self) -> ErrorAnswer<'_> {
         ErrorAnswer {
             error: ErrorRecord {
@@ -128,7 +128,7 @@ impl CommandError {
         }
     }
 
-    /// Says which file is damaged, where the database is: only whoever opened the store knows.
+    /// Adds the path of a damaged database to the message, because only the code that opened the store knows it.
     pub(crate) fn in_store(mut self, directory: &Path) -> Self {
         if self.code == DATABASE_DAMAGED {
             let path = directory.join(Store::DATABASE);
@@ -148,7 +148,7 @@ impl CommandError {
     }
 }
 
-/// Writing to stdout failed. Apart from [`io::Error`], so that no other closed pipe is mistaken for it.
+/// Writing to stdout failed. It is separate from [`io::Error`], so that no other closed pipe is mistaken for it.
 #[derive(Debug)]
 pub(crate) struct OutputError(io::Error);
 
@@ -168,10 +168,10 @@ impl From<OutputError> for CommandError {
     }
 }
 
-/// The code of a database whose file is no longer what was written.
+/// The error code of a damaged database file.
 const DATABASE_DAMAGED: &str = "database-damaged";
 
-/// What a person can do about a log that cannot be read.
+/// Returns the error for a log that cannot be read, with a hint.
 pub(crate) fn told_log_error(error: LogError) -> CommandError {
     match &error {
         LogError::Io { .. } => CommandError::user("log-unreadable", &error),

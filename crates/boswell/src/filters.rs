@@ -1,5 +1,5 @@
-//! Filters that every question over sessions has: by agent, place, branch, model, tool, task, tag, writer and time. Parsed,
-//! resolved and asked here alone, so that they mean the same everywhere.
+//! Filters that all verbs over sessions share: agent, place, branch, model, tool, task, tag, writer and time. They are
+//! parsed, resolved and applied only here, so that they mean the same everywhere.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -68,7 +68,7 @@ pub(crate) struct FilterArgs {
     pub(crate) until: Option<When>,
 }
 
-/// The filters, resolved.
+/// The filters after they are resolved against the context and the store.
 #[derive(Debug)]
 pub(crate) struct Filters<'a> {
     agents: Vec<&'static str>,
@@ -79,7 +79,7 @@ pub(crate) struct Filters<'a> {
     domain: Option<HashSet<String>>,
     here: Option<Vec<PathBuf>>,
     branch: Option<&'a str>,
-    /// Sessions that the store was asked for: by model, tool, task, outcome and machine.
+    /// The uids that match the filters on model, tool, task, outcome and machine, which need the store.
     among: Option<HashSet<String>>,
     task: Option<(&'a str, regex::Regex)>,
     tags: Vec<String>,
@@ -96,8 +96,8 @@ enum Project {
 }
 
 impl FilterArgs {
-    /// Asks the context what the words mean today and here, and the store what no list of sessions tells. A filter that
-    /// is given and not asked would take everything.
+    /// Resolves the filters: relative ones against the context, and those that need more than the list of sessions
+    /// against the store. A filter that is not resolved would match everything.
     pub(crate) fn resolve(
         &self,
         context: &Context,
@@ -109,7 +109,7 @@ impl FilterArgs {
         Ok(filters)
     }
 
-    /// The same for logs without a memory, of which nobody can be asked more.
+    /// Resolves the filters without a memory. Filters that need the store are not applied.
     pub(crate) fn resolve_bare(&self, context: &Context) -> Result<Filters<'_>, CommandError> {
         let places = &context.places;
         let project = self.project.as_deref().map(|text| {
@@ -164,7 +164,7 @@ impl OutcomeName {
     }
 }
 
-/// What `--tool` means: a list is of sessions that used it, a search is of its texts.
+/// The meaning of `--tool`: a list filters sessions that used it, a search filters its texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ToolMeans {
     Sessions,
@@ -172,7 +172,7 @@ pub(crate) enum ToolMeans {
 }
 
 impl Filters<'_> {
-    /// Asks the store what no list of sessions tells: models, tools, prompts about a task, outcomes, and machines.
+    /// Resolves the filters that need more than the list of sessions: model, machine, outcome, task and tool.
     fn look_up(&mut self, store: &Store, tool: ToolMeans) -> Result<(), StoreError> {
         let reads = store.reads();
         if let Some(model) = &self.args.model {
@@ -196,7 +196,7 @@ impl Filters<'_> {
                 .collect();
             let wanted: Vec<Outcome> = self.args.outcome.iter().map(|name| name.outcome()).collect();
             let listed = reads.listed()?.into_iter();
-            // Nobody has judged a session that has no digest.
+            // The outcome of a session without a digest is unknown.
             let came_out = |uid: &str| known.get(uid).copied().unwrap_or(Outcome::Unknown);
             let found = listed.filter(|session| wanted.contains(&came_out(&session.session_uid)));
             self.narrow(found.map(|session| (session.session_uid, String::new())));
@@ -218,7 +218,7 @@ impl Filters<'_> {
         if let Some(name) = self.args.tool.as_ref().filter(|_| tool == ToolMeans::Sessions) {
             let mut known = Vec::new();
             for session in reads.listed()? {
-                // Only those that the other filters leave are worth the look.
+                // Reading the tools of a session is slow, so only sessions that match the other filters are checked.
                 if self.take(&session) {
                     let tools = reads.tools_of(&session.session_uid)?;
                     let is_it = tools.iter().any(|tool| tool.eq_ignore_ascii_case(name));
@@ -238,7 +238,7 @@ impl Filters<'_> {
         });
     }
 
-    /// Whether a session is asked for.
+    /// Returns whether a session matches all filters.
     pub(crate) fn take(&self, session: &ListedSession) -> bool {
         let is_agent = self.agents.is_empty() || self.agents.contains(&session.flavor());
         let has_tags = self.tags.iter().all(|tag| session.said.tags.contains(tag));
@@ -251,19 +251,19 @@ impl Filters<'_> {
         is_agent && has_tags && is_among && is_user && self.takes_place(session) && self.takes_time(session)
     }
 
-    /// Whether something that happened at a moment lies in the time asked for.
+    /// Returns whether a time matches the time filters.
     pub(crate) fn takes_moment(&self, at: Option<Timestamp>) -> bool {
         let is_later = self.since.is_none_or(|since| at.is_some_and(|at| at >= since));
         is_later && self.until.is_none_or(|until| at.is_some_and(|at| at < until))
     }
 
-    /// Whether the calls of a model are asked for.
+    /// Returns whether a model matches the model filter.
     pub(crate) fn takes_model(&self, model: Option<&str>) -> bool {
         let wanted = self.args.model.as_ref().map(|model| model.to_lowercase());
         wanted.is_none_or(|wanted| model.is_some_and(|model| model.to_lowercase().contains(&wanted)))
     }
 
-    /// Whether anything was asked for.
+    /// Returns whether any filter is given.
     pub(crate) fn are_given(&self) -> bool {
         let args = self.args;
         let texts = [
@@ -312,7 +312,7 @@ impl Filters<'_> {
         is_project && is_here && is_repo && is_domain && is_branch
     }
 
-    /// A session takes as long as it takes: any part of it will do.
+    /// Returns whether any part of a session is within the time filters.
     fn takes_time(&self, session: &ListedSession) -> bool {
         let started = session.started_micros.or(session.last_micros);
         let is_later = |since: Timestamp| session.last_micros.is_some_and(|at| at >= since.as_microsecond());
@@ -321,13 +321,14 @@ impl Filters<'_> {
     }
 }
 
-/// Whether a session went on in one of these directories.
+/// Returns whether a session worked in one of these directories.
 pub(crate) fn lies_in(session: &ListedSession, directories: &[PathBuf]) -> bool {
     let cwd = session.cwd.as_deref().map(Path::new);
     cwd.is_some_and(|cwd| directories.iter().any(|directory| cwd.starts_with(directory)))
 }
 
-/// The directory of the repository around `directory`, under each name it has; itself where there is none.
+/// Returns the root of the repository that contains `directory`, or `directory` itself. If the path goes through a
+/// symbolic link, the real path is returned as well.
 pub(crate) fn repository(directory: &Path) -> Vec<PathBuf> {
     let around = directory.ancestors().find(|path| path.join(".git").exists());
     let root = around.unwrap_or(directory).to_owned();
@@ -335,7 +336,7 @@ pub(crate) fn repository(directory: &Path) -> Vec<PathBuf> {
     std::iter::once(root).chain(real).collect()
 }
 
-/// A path without `.` and `..`, which need not exist.
+/// Returns a path without `.` and `..`. The path need not exist.
 fn tidied(path: &Path) -> PathBuf {
     let mut tidy = PathBuf::new();
     for part in path.components() {
@@ -350,17 +351,17 @@ fn tidied(path: &Path) -> PathBuf {
     tidy
 }
 
-/// A moment, as people name it.
+/// A time, as written on the command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum When {
     Moment(Timestamp),
-    /// A time of day without a zone.
+    /// A date and time without a zone.
     Local(DateTime),
     Day(DayWord),
     Ago(SignedDuration),
 }
 
-/// Which end of a day is meant.
+/// Whether a day means its start or its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Edge {
     Begin,
@@ -368,17 +369,17 @@ pub(crate) enum Edge {
 }
 
 impl When {
-    /// The first moment that is meant.
+    /// Returns the start of the time that is meant.
     pub(crate) fn begin(self, context: &Context) -> Result<Timestamp, CommandError> {
         self.at(context.now, &context.zone, Edge::Begin)
     }
 
-    /// The moment before which all that is meant lies.
+    /// Returns the exclusive end of the time that is meant.
     pub(crate) fn end(self, context: &Context) -> Result<Timestamp, CommandError> {
         self.at(context.now, &context.zone, Edge::End)
     }
 
-    /// The moment itself. A day is a day of the zone.
+    /// Returns the time. Days are days in `zone`.
     pub(crate) fn at(self, now: Timestamp, zone: &TimeZone, edge: Edge) -> Result<Timestamp, CommandError> {
         let day = |date: Date| {
             let days = if edge == Edge::End { 1 } else { 0 };
@@ -400,7 +401,7 @@ impl FromStr for When {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        // `7d` is 7 times 24 hours, and `-7d` is a day.
+        // `7d` means 7 times 24 hours, but `-7d` means a day.
         if let Some(span) = span(text) {
             return Ok(Self::Ago(span));
         }
@@ -408,7 +409,7 @@ impl FromStr for When {
             return Ok(Self::Day(day));
         }
         let at = text.parse().map(Self::Moment);
-        // A date alone would be parsed as a time too.
+        // A date alone would also be parsed as a time.
         let at = at.or_else(|error| match text.len() > "2026-04-01".len() {
             true => text.parse().map(Self::Local),
             false => Err(error),
@@ -419,7 +420,7 @@ impl FromStr for When {
     }
 }
 
-/// A span such as `7d` or `12h`.
+/// Parses a span such as `7d` or `12h`.
 fn span(text: &str) -> Option<SignedDuration> {
     let unit = text.chars().next_back()?;
     let number: i64 = text[..text.len() - unit.len_utf8()]
@@ -440,7 +441,7 @@ mod tests {
     use super::*;
 
     fn check(text: &str) -> String {
-        // Half past midnight in Berlin is the day before in UTC.
+        // This is half past midnight in Berlin, which is still the day before in UTC.
         let now: Timestamp = "2026-03-31T22:30:00Z".parse().unwrap();
         let zone = TimeZone::get("Europe/Berlin").unwrap();
         match text.parse::<When>() {

@@ -34,7 +34,7 @@ use crate::ui::{Ui, in_one_line, shorten_home};
 const WAIT_ASKING: Duration = Duration::from_millis(15);
 const WAIT_IDLE: Duration = Duration::from_millis(200);
 
-/// How the finder was left.
+/// The reason why the finder ended.
 #[derive(PartialEq, Eq)]
 enum End {
     Left,
@@ -283,7 +283,7 @@ impl Finder<'_> {
         }
     }
 
-    /// Returns where the page of a session is made, in a directory of our own.
+    /// Returns the path for the page of a session, in a directory of Boswell.
     fn page_path(&self, session_uid: &str) -> Result<String, CommandError> {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
         let name: String = session_uid.chars().map(|c| if is_plain(c) { c } else { '-' }).collect();

@@ -61,7 +61,7 @@ fn value_of<'a>(arguments: &'a [OsString], flag: &str) -> Option<&'a OsStr> {
     arguments.get(at + 1).map(OsString::as_os_str)
 }
 
-/// Writes a note with the standard input, and makes sure that an ingest will read it.
+/// Writes a note with the standard input, and makes sure that an ingest reads it.
 fn note(made_for: Agent, home: &Path) -> Option<()> {
     let call = hook_call(&input()?, made_for)?;
     let baked = Baked::read(home);

@@ -1,4 +1,4 @@
-//! What is new in the data directory, delivered to the shared memory.
+//! Pushes new sessions from the data directory to the shared memory.
 
 use std::cell::RefCell;
 
@@ -9,7 +9,7 @@ use crate::context::Context;
 use crate::ui::{Ui, escape};
 use crate::waiting::say_waiting;
 
-/// Delivers at the end of a sweep. What cannot be delivered now is delivered by the next one, so that it is said and is no error.
+/// Pushes at the end of a sweep. A failure is only a warning, because the next sweep pushes the same sessions.
 pub(crate) fn push_quietly(ui: &mut Ui, context: &Context) {
     let Some(hub) = &context.hub else { return };
     if let Err(error) = deliver(ui, context, hub) {
@@ -17,7 +17,7 @@ pub(crate) fn push_quietly(ui: &mut Ui, context: &Context) {
     }
 }
 
-/// Delivers what is new in the data directory.
+/// Pushes what is new in the data directory.
 pub(crate) fn deliver(ui: &mut Ui, context: &Context, hub: &StoreLocation) -> Result<PushSummary, StoreError> {
     let here = context.places.data_dir.local();
     let Some(source) = open_source(&here)? else {
@@ -41,7 +41,7 @@ pub(crate) fn deliver(ui: &mut Ui, context: &Context, hub: &StoreLocation) -> Re
     Ok(pushed)
 }
 
-/// Two logs of one session that begin differently are nobody's to mix.
+/// Prints a warning for each session whose log in the shared memory begins differently. Such logs must not be merged.
 fn tell_apart(ui: &mut Ui, pushed: &PushSummary) {
     for uid in &pushed.apart {
         let uid = escape(uid).into_owned();
@@ -51,8 +51,8 @@ fn tell_apart(ui: &mut Ui, pushed: &PushSummary) {
     }
 }
 
-/// Opens a memory that is carried from. One that an older version wrote lacks tables until somebody opens it who may write; where nobody may, it
-/// is taken as it is.
+/// Opens the memory to push from. The database of an older version lacks tables until it is opened for writing; if that
+/// is not possible, it is read as it is.
 pub(crate) fn open_source(place: &StoreLocation) -> Result<Option<Store>, StoreError> {
     let existing = Store::open_existing(place)?;
     Ok(existing.map(|existing| Store::open(place).unwrap_or(existing)))

@@ -112,7 +112,7 @@ fn run(ui: &mut Ui, surroundings: &Surroundings, cli: Cli) -> Result<Outcome, Co
     }
 }
 
-/// Help and version are data. Everything else from clap is an error, which people see in clap's own words.
+/// Prints clap's messages. Help and version are data; everything else is an error, which is shown in clap's own words.
 fn answer_clap(ui: &mut Ui, error: clap::Error) -> u8 {
     let is_help = matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
     match ui.format {

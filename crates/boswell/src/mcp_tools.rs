@@ -1,4 +1,4 @@
-//! The tools: what each is for, what it takes, and which question to the desk it is. All checks are the desk's.
+//! The MCP tools: their descriptions, their schemas, and their calls to the writer's workspace, which does all checks.
 
 use memory::report::writing::{
     CheckKind, Disposition, EndState, Materiality, ReadMode, RejectedInput, ResultKind, WorkKind, WriterWorkspace,
@@ -11,13 +11,12 @@ use serde_json::{Value, json};
 pub(crate) struct Tool {
     pub(crate) name: &'static str,
     pub(crate) about: &'static str,
-    /// Changes nothing.
+    /// Whether the tool is read-only.
     pub(crate) reads: bool,
     pub(crate) schema: fn() -> Value,
     pub(crate) call: fn(&mut WriterWorkspace, &Value) -> Result<Value, RejectedInput>,
 }
 
-/// All of them.
 pub(crate) const TOOLS: [Tool; 8] = [
     Tool {
         name: "list_projects",
@@ -100,7 +99,7 @@ pub(crate) const TOOLS: [Tool; 8] = [
     },
 ];
 
-/// What the tools are called.
+/// Returns the names of the tools.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     TOOLS.iter().map(|tool| tool.name)
 }
@@ -133,7 +132,7 @@ fn lines() -> Value {
     json!({ "type": "string", "description": "lines of the turn, such as 21-55 or 21" })
 }
 
-/// A sentence about lines of its own turn.
+/// Returns the schema of a sentence with the lines of its own turn that prove it.
 fn said() -> Value {
     object(json!({ "text": text(), "lines": list(lines()) }), &["text", "lines"])
 }

@@ -1,9 +1,9 @@
-//! What API calls cost, as text.
+//! The cost of API calls as text.
 
 use memory::usage::UsageSum;
 use render::dollars;
 
-/// Money for people. What has no price is said, and never shown as nothing.
+/// Formats a cost. Calls without a price are named, and never shown as zero.
 pub(crate) fn cost(sum: &UsageSum) -> String {
     let Some(micros) = sum.micros() else {
         return "unpriced".to_owned();

@@ -1,4 +1,4 @@
-//! One session from memory, for people and for programs: who, when, what of it is left, its turns, and who worked for it.
+//! One session from the memory, for text and JSON output: its origin, time and state, its turns, and its subagents.
 
 use jiff::tz::TimeZone;
 use memory::kept;
@@ -17,7 +17,7 @@ use crate::ui::{FAINT, Ui, escape, in_one_line, measure};
 /// Maximum number of characters of a summary in the store.
 const SUMMARY_CHARS_MAX: usize = 120;
 
-/// All that is told of a session beside its events.
+/// Everything about a session except its events.
 pub(crate) struct Portrait {
     pub(crate) session: Session,
     pub(crate) status: SessionStatus,
@@ -28,13 +28,13 @@ pub(crate) struct Portrait {
     lines: u64,
     faults: u64,
     decisions: Vec<Decision>,
-    /// What hooks and wrapped commands told, oldest first.
+    /// Events that hooks and wrapped commands reported, oldest first.
     facts: Vec<SessionFact>,
     calls: Vec<Call>,
     subagent_calls: Vec<Call>,
-    /// What histories told, oldest first.
+    /// Prompts from histories, oldest first.
     pub(crate) prompts: Vec<(Option<i64>, String)>,
-    /// Where its text is.
+    /// The location of its text.
     pub(crate) location: TextLocation,
     /// Why an evicted session cannot be read from its log, as a clause.
     source_problem: Option<String>,
@@ -56,7 +56,7 @@ impl Portrait {
         }
         session.settle(that_count(&calls).into_iter());
         session.cost.wall_clock_s = wall_clock_s(session.started_at, session.ended_at);
-        // The names of directories can be secrets, too.
+        // The names of directories can contain secrets, too.
         let path = Some(reads.log_path(uid)?).filter(|path| !path.is_empty());
         session.source_path = path.map(|path| texts.masker.mask_str(&path, &mut Vec::new()).into_owned());
         session.source_bytes = counted.bytes;
@@ -89,7 +89,7 @@ impl Portrait {
         })
     }
 
-    /// Takes what an eviction removed from the session's own log.
+    /// Restores what an eviction removed by reading the session's own log.
     pub(crate) fn use_source(&mut self, source: &SourceText<'_>) -> Result<(), CommandError> {
         let read = source.reading().map_err(told_log_error)?;
         self.turns.clone_from(&read.reading.turns);
@@ -102,7 +102,8 @@ impl Portrait {
         self.turns.get(at)
     }
 
-    /// Returns an event with as much of its words as is known without its line; a summary that was cut ends with `…`.
+    /// Returns an event with the part of its text that is known without reading its line. A summary that was cut ends
+    /// with `…`.
     pub(crate) fn with_summary(&self, event: &SessionEvent) -> SessionEvent {
         let mut event = event.clone();
         let turn = self.turn(event.turn).filter(|turn| turn.trigger_seq == event.seq);
@@ -114,7 +115,7 @@ impl Portrait {
         event
     }
 
-    /// What stands above the turns.
+    /// Returns the lines above the turns.
     pub(crate) fn header(&self, ui: &Ui, zone: &TimeZone) -> Vec<String> {
         let mut told = self.session.clone();
         if let Some(name) = &self.said.name {
@@ -141,7 +142,7 @@ impl Portrait {
         };
         let mut lines = text::header(ui, &head, zone);
         if self.status == SessionStatus::PromptsOnly {
-            // Nobody counted what nobody read.
+            // Nothing but prompts is known of such a session, so there are no other counts.
             lines.truncate(2);
             lines.push(format!("  {}", plural(self.counted.prompts, "prompt")));
         }
@@ -164,7 +165,7 @@ impl Portrait {
         lines
     }
 
-    /// What is left of the session.
+    /// Returns the line about the state of the session's text.
     fn state(&self, zone: &TimeZone) -> String {
         let mut state = vec![match self.status {
             SessionStatus::Kept => format!("kept: {} of logs", measure::bytes(self.counted.bytes)),
@@ -196,7 +197,7 @@ impl Portrait {
         }
     }
 
-    /// What a history still tells of a session whose log is gone.
+    /// Returns the prompts of a session without a log, from an agent's history.
     pub(crate) fn told_prompts(&self, ui: &Ui, zone: &TimeZone) -> Vec<String> {
         let mut lines = Vec::new();
         for (at, text) in &self.prompts {
@@ -210,7 +211,7 @@ impl Portrait {
         lines
     }
 
-    /// Who worked for the session, and how to see it.
+    /// Returns the lines about subagents, with the commands that show them.
     pub(crate) fn told_subagents(&self, ui: &Ui) -> Vec<String> {
         if self.subagents.is_empty() {
             return Vec::new();
@@ -228,7 +229,7 @@ impl Portrait {
         lines
     }
 
-    /// Returns the session with what is known of it beside its log.
+    /// Returns the session for `--json`, with what is known besides its log.
     pub(crate) fn record(&self, outcome: Outcome) -> SessionPortrait<'_> {
         SessionPortrait {
             session: Session {
@@ -269,7 +270,7 @@ impl Portrait {
     }
 }
 
-/// What was told of a session, where that says more than that it went on.
+/// Describes a reported event, or returns `None` if it only says that the session continued.
 fn told_fact(fact: &SessionFact, zone: &TimeZone) -> Option<String> {
     let at = date_time(fact.at, zone);
     let words = fact.error.as_deref().or(fact.reason.as_deref());
@@ -284,7 +285,7 @@ fn told_fact(fact: &SessionFact, zone: &TimeZone) -> Option<String> {
     Some(format!("  {told} ({at})"))
 }
 
-/// What a subagent was made for.
+/// Returns the purpose of a subagent.
 fn about(child: &Session) -> Option<String> {
     let own = child.lineage.iter().filter(|link| link.child_uid == child.session_uid);
     let label = own.filter_map(|link| link.label.as_deref()).next();
@@ -302,7 +303,7 @@ fn that_count(calls: &[Call]) -> Vec<&Call> {
         .collect()
 }
 
-/// What a list knows of a session of which no view was made.
+/// Returns a session without a view, as the list of sessions knows it.
 fn bare(store: &Store, uid: &str) -> Result<Session, CommandError> {
     let agent: Agent = kept::agent_of(uid)?;
     let listed = store.reads().listed()?;

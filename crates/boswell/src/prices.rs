@@ -1,4 +1,4 @@
-//! The list of prices: the user's own `prices.toml` first, then the compiled-in rows.
+//! The price list: the user's own `prices.toml` first, then the compiled-in rows.
 
 use std::fs;
 use std::path::{Path, PathBuf};

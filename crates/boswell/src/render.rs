@@ -1,4 +1,4 @@
-//! Answers to bytes: how what was read is shown to people and to programs.
+//! Formats answers as text.
 
 pub(crate) mod budget;
 pub(crate) mod depth;

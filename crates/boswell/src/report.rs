@@ -1,4 +1,4 @@
-//! A day as a page, written from its workspace: what `boswell report` and `boswell diary` share.
+//! The report of a day as a page, written from its workspace. `boswell report` and `boswell diary` share this code.
 
 mod asked;
 mod cited;
@@ -63,7 +63,7 @@ pub(crate) struct WriterArgs {
 }
 
 impl WriterArgs {
-    /// The sessions of whom it is written; none where it is of all.
+    /// Returns the uids of the sessions that the report is restricted to, or `None` if it covers all sessions.
     fn only(&self, store: Option<&Store>) -> Result<Option<HashSet<String>>, CommandError> {
         if self.user.is_none() && self.machine.is_none() {
             return Ok(None);
@@ -76,7 +76,7 @@ impl WriterArgs {
         Ok(Some(own.map(|one| one.session_uid).collect()))
     }
 
-    /// Where pages of some sessions alone are kept, so that they take no place of those of all.
+    /// Returns the directory for restricted pages, so that they do not overwrite those of all sessions.
     fn root(&self, root: PathBuf) -> Result<PathBuf, CommandError> {
         let mut root = root;
         for (word, name) in [("user", &self.user), ("machine", &self.machine)] {
@@ -127,7 +127,7 @@ impl Output {
         is_markdown && ui.format == Format::Text && ui.columns().is_some()
     }
 
-    /// Returns the format: the one of `--to`, else the one of the file's name.
+    /// Returns the format: that of `--to`, otherwise that of the output file's extension.
     fn format(&self, ui: &Ui) -> To {
         let ending = self.output.as_ref().and_then(|path| path.extension()?.to_str());
         match (self.to, ending) {
@@ -140,7 +140,7 @@ impl Output {
     }
 }
 
-/// Writes the days that are asked for, keeps them, and prints or hands over what is wanted.
+/// Writes the reports of the selected days, stores their pages, and prints or publishes the result.
 pub(crate) fn write(
     ui: &mut Ui,
     context: &Context,
@@ -206,7 +206,7 @@ pub(crate) fn write(
     Ok(Outcome::Done)
 }
 
-/// Prints the report, or writes it where the user wants it.
+/// Prints the report, or writes it to the requested file.
 fn hand_out(
     ui: &mut Ui,
     days: &[DayReport],
@@ -252,9 +252,9 @@ fn hand_out(
     Ok(())
 }
 
-/// What all days of a run are written with.
+/// The settings that all days of a run share.
 struct Writer<'c> {
-    /// An agent that writes instead of us.
+    /// An agent that writes the report instead of Boswell.
     by: Option<writer::Writer>,
     context: &'c Context,
     zone: TimeZone,
@@ -262,7 +262,7 @@ struct Writer<'c> {
     reports_root: PathBuf,
     masker: Masker,
     prices: PriceTable,
-    /// The sessions of which it is written; none where it is of all.
+    /// The uids of the sessions that the report is restricted to, or `None` for all.
     only: Option<HashSet<String>>,
     store: Option<Store>,
     /// A single empty day has no page; an empty day of a range has one.
@@ -270,7 +270,7 @@ struct Writer<'c> {
 }
 
 impl Writer<'_> {
-    /// Prepares a day if need be, and says where its workspace is.
+    /// Prepares a day if necessary, and returns the path of its workspace.
     fn workspace(&self, ui: &mut Ui, date: Date) -> Result<PathBuf, CommandError> {
         let window = DayWindow::new(date, &self.zone, &self.zone_name, self.context.now).map_err(no_window)?;
         let site = Site {
@@ -279,7 +279,7 @@ impl Writer<'_> {
             reports_root: &self.reports_root,
             empty_day: self.empty_day,
         };
-        // A day that goes on has more to tell than when it was last prepared.
+        // A day that is not over has new sessions since it was last prepared.
         let force = window.status == DayStatus::Partial;
         let copies = Copies::Masked(&self.masker);
         let prepared = gather(self.context, &site, copies, self.store.as_ref(), force)?;
@@ -308,7 +308,8 @@ impl Writer<'_> {
         let home = &self.context.places.home;
         let days = diary::list_days(self.store.as_ref(), &self.zone, &self.reports_root, home)?;
         let distance = |day: &diary::DiaryDay| day.date.since(date).map_or(i32::MAX, |span| span.get_days().abs());
-        // Of two days that are equally near, the earlier one comes later in the list and is kept.
+        // If two days are equally near, the earlier one is chosen: the list is newest first, and `min_by_key` returns
+        // the first minimum.
         let nearest = days
             .iter()
             .rev()
@@ -332,7 +333,8 @@ impl Writer<'_> {
         })
     }
 
-    /// Returns how many subagents worked on a day. The diary tells their work with the session that started them.
+    /// Returns the number of subagents that worked on a day. The diary includes their work in that of the session that
+    /// started them.
     fn subagents_on(&self, date: Date) -> Result<u64, CommandError> {
         let Some(store) = &self.store else { return Ok(0) };
         let day_of = |micros: Option<i64>| {
@@ -347,7 +349,7 @@ impl Writer<'_> {
         Ok(listed.iter().filter(is_on_day).count() as u64)
     }
 
-    /// Lets an agent write one phase of some days, and says how far each is.
+    /// Lets an agent write one phase of some days, and prints the progress of each day.
     fn phase(&self, ui: &mut Ui, phase: PhaseName, dates: &[Date]) -> Result<Outcome, CommandError> {
         let phase = match phase {
             PhaseName::Evidence => WritingPhase::Evidence,
@@ -397,7 +399,7 @@ impl Writer<'_> {
         desk.write(ui, phases)
     }
 
-    /// Writes a day and keeps its pages.
+    /// Writes a day and stores its pages.
     fn day(&self, ui: &mut Ui, date: Date) -> Result<(DayReport, Kept), CommandError> {
         let workspace = self.workspace(ui, date)?;
         let day = self.written(ui, &workspace)?;
@@ -424,7 +426,7 @@ impl Writer<'_> {
         };
         if let Some(agent) = &self.by {
             let progress = self.let_write(ui, agent, workspace, &WritingPhase::ALL)?;
-            // Of a day without sessions there is nothing that an agent could write.
+            // For a day without sessions an agent has nothing to write.
             if !progress.pieces.is_empty() {
                 let day = writing::write_external(&ask).map_err(damaged)?;
                 return day.ok_or_else(|| CommandError::internal("a written day is not there"));
@@ -434,7 +436,7 @@ impl Writer<'_> {
     }
 }
 
-/// Returns how much of some days is written.
+/// Returns the progress of some days for `--json`.
 fn writing_answer(days: &[(Date, PathBuf, WritingProgress)]) -> WritingAnswer<'_> {
     let days = days.iter().map(|(date, workspace, progress)| WritingDay {
         date: date.to_string(),

@@ -1,4 +1,4 @@
-//! What `boswell restore` and `boswell resume` share: the plan of the files, its errors and its warnings.
+//! Code that `boswell restore` and `boswell resume` share: the plan of the files, its errors and its warnings.
 
 use std::path::Path;
 
@@ -28,7 +28,7 @@ pub(crate) fn plan(
     restore::plan_restore(texts, &named.session_uid, target).map_err(told)
 }
 
-/// What a person can do about a session that cannot be given back.
+/// Returns the error for a session that cannot be restored, with a hint.
 pub(crate) fn told(error: RestoreError) -> CommandError {
     match error {
         RestoreError::Text(error) => error.into(),
@@ -40,7 +40,7 @@ pub(crate) fn told(error: RestoreError) -> CommandError {
     }
 }
 
-/// Says how far files differ from what the agent wrote.
+/// Prints how the files differ from those that the agent wrote.
 pub(crate) fn tell_masked(ui: &mut Ui, plan: &RestorePlan) {
     let new = || plan.files.iter().filter(|file| !file.is_there);
     let sum = |count: fn(&PlannedFile) -> u64| new().map(count).sum::<u64>();

@@ -1,4 +1,4 @@
-//! What all commands that evict raw text share: the configured policy, and the messages about reasons and losses.
+//! Code that all commands that evict raw text share: the configured policy, and the messages about reasons and losses.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -15,7 +15,7 @@ use crate::ui::{Ui, measure};
 /// Maximum number of lost sessions that are named.
 const LOST_SHOWN: usize = 10;
 
-/// Returns the caps and the time at which the present day began.
+/// Returns the caps and the start of the current day.
 pub(crate) fn policy(context: &Context) -> RetentionPolicy {
     let retention = &context.config.retention;
     let today = context.now.to_zoned(context.zone.clone()).start_of_day();
@@ -28,7 +28,7 @@ pub(crate) fn policy(context: &Context) -> RetentionPolicy {
     }
 }
 
-/// The arguments of a retention run.
+/// Returns the arguments of a retention run.
 pub(crate) fn order(context: &Context) -> Retention<'_> {
     Retention {
         policy: policy(context),
@@ -36,7 +36,7 @@ pub(crate) fn order(context: &Context) -> Retention<'_> {
     }
 }
 
-/// Returns why a session is evicted, for people.
+/// Describes why a session is evicted.
 pub(crate) fn why(reason: EvictionReason) -> &'static str {
     match reason {
         EvictionReason::Age { .. } => "age (days since it was last read)",
@@ -59,8 +59,8 @@ pub(crate) fn loss_message(context: &Context, done: &EvictionSummary) -> Option<
     })
 }
 
-/// Returns the warning that distilled memory takes more than its cap, or `None` if it does not. It is never dropped, so a person
-/// has to decide.
+/// Returns the warning that distilled memory is above its cap, or `None` if it is not. Distilled memory is never
+/// dropped, so the user has to decide.
 pub(crate) fn distilled_message(context: &Context, bytes: u64) -> Option<String> {
     let cap = context.config.retention.distilled_cap_bytes;
     (bytes > cap).then(|| {

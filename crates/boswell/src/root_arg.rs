@@ -1,4 +1,4 @@
-//! Directories with logs as the command line names them, beside those of the agents.
+//! Extra directories with logs, as given on the command line.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -9,7 +9,8 @@ use transcript::Agent;
 use crate::agent_arg::AgentName;
 use crate::context::Context;
 
-/// The roots that are asked for: the agents' own, and those of the command line, which may hold any agent.
+/// Returns the requested roots: those of the agents, and those of the command line, which may contain logs of any
+/// agent.
 pub(crate) fn roots(context: &Context, agents: &[AgentName], extra: &[ExtraRoot]) -> Vec<LogRoot> {
     let wanted = |agent: Agent| agents.is_empty() || agents.iter().any(|name| name.0 == agent);
     let extra = extra.iter().flat_map(|extra| {
@@ -23,7 +24,7 @@ pub(crate) fn roots(context: &Context, agents: &[AgentName], extra: &[ExtraRoot]
     all.filter(|root| wanted(root.agent)).collect()
 }
 
-/// A place and what it is called.
+/// A directory and its label.
 #[derive(Debug, Clone)]
 pub(crate) struct ExtraRoot {
     path: PathBuf,

@@ -1,4 +1,4 @@
-//! When a scheduled sweep is due, and a short log of how the last ones went. The log is ours alone and lies beside the memory.
+//! Decides when a scheduled sweep is due, and keeps a short log of past runs next to the memory.
 
 use std::fs;
 use std::io::Write;
@@ -9,13 +9,13 @@ use jiff::{SignedDuration, Timestamp};
 use crate::config::Cadence;
 use crate::ui::in_one_line;
 
-/// So many runs are remembered.
+/// Maximum number of runs in the log.
 const RUNS_MAX: usize = 200;
 const FAILED: &str = "failed";
-/// The scheduler wakes us a little earlier or later every time.
+/// The scheduler starts Boswell a little earlier or later each time.
 const SLACK: SignedDuration = SignedDuration::from_mins(30);
 
-/// When the last run was that did not fail.
+/// Returns the time of the last run that did not fail.
 pub(crate) fn last_run(data_dir: &Path) -> Option<Timestamp> {
     let log = fs::read_to_string(place(data_dir)).ok()?;
     let done = |line: &str| {
@@ -25,12 +25,12 @@ pub(crate) fn last_run(data_dir: &Path) -> Option<Timestamp> {
     log.lines().rev().find_map(done)
 }
 
-/// Remembers a run that failed, which is tried again within the hour.
+/// Records a failed run, which is retried within the hour.
 pub(crate) fn remember_failure(data_dir: &Path, now: Timestamp, error: &dyn std::fmt::Display) {
     remember(data_dir, now, &format!("{FAILED}: {error}"));
 }
 
-/// Whether it is time again.
+/// Returns whether a sweep is due.
 pub(crate) fn is_due(cadence: Cadence, last: Option<Timestamp>, now: Timestamp) -> bool {
     let every = match cadence {
         Cadence::Hourly => SignedDuration::from_hours(1),
@@ -38,16 +38,16 @@ pub(crate) fn is_due(cadence: Cadence, last: Option<Timestamp>, now: Timestamp) 
         Cadence::Weekly => SignedDuration::from_hours(7 * 24),
         Cadence::OnHook => return false,
     };
-    // A last run that is ahead of now was told by another clock.
+    // A last run in the future means that the clock was set back, so it does not count.
     last.is_none_or(|last| last > now || now.duration_since(last) >= every - SLACK)
 }
 
-/// Whether it is time again, by the log of this memory.
+/// Returns whether a sweep is due, according to the log next to this memory.
 pub(crate) fn is_due_here(data_dir: &Path, cadence: Cadence, now: Timestamp) -> bool {
     is_due(cadence, last_run(data_dir), now)
 }
 
-/// Remembers a run. A log that cannot be written costs a sweep too many, nothing else.
+/// Records a run. An error is ignored, because it only causes an extra sweep.
 pub(crate) fn remember(data_dir: &Path, now: Timestamp, sentence: &str) {
     let path = place(data_dir);
     let before = fs::read_to_string(&path).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Which session a word of the command line means: a uid, the beginning of an id, `last`, `here`, or a log.
+//! Resolves a session argument: a uid, the start of an id, `last`, `here`, or a log.
 
 use std::path::Path;
 
@@ -11,16 +11,16 @@ use crate::filters::{lies_in, repository};
 use crate::session_summary::words;
 use crate::ui::{escape, in_one_line, measure};
 
-/// So many candidates are listed.
+/// Maximum number of candidates that are listed.
 const CANDIDATES_MAX: usize = 10;
-/// Columns of the words of each.
+/// The width of each candidate's title.
 const WORDS_COLUMNS: usize = 60;
 
 /// The help of every argument that names a session.
 pub(crate) const SESSION_HELP: &str =
     "A uid, the start of an id, `last`, `here` (the newest session of the current repository), or a log";
 
-/// A session that was named.
+/// A session that an argument resolved to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Named {
     pub(crate) session_uid: String,
@@ -36,12 +36,12 @@ pub(crate) fn open_memory(context: &Context) -> Result<Store, CommandError> {
     })
 }
 
-/// The one session that `word` names.
+/// Returns the one session that `word` names.
 pub(crate) fn resolve(store: &Store, context: &Context, word: &str) -> Result<Named, CommandError> {
     resolve_among(store, context, word, &|_| true)
 }
 
-/// The same among the sessions that are taken.
+/// Returns the one session that `word` names among those that `takes` accepts.
 pub(crate) fn resolve_among(
     store: &Store,
     context: &Context,
@@ -57,7 +57,8 @@ pub(crate) fn resolve_among(
         false => "no session in the memory matches",
     };
     listed.retain(takes);
-    // What has no log, and what somebody started on the side, is not what a person did last.
+    // `last` and `here` mean the user's own sessions, so subagents, hidden sessions and those without stored text are
+    // excluded.
     let mut own = listed
         .iter()
         .filter(|session| session.status == SessionStatus::Kept && !session.is_subagent && !session.is_hidden);
@@ -78,7 +79,7 @@ pub(crate) fn resolve_among(
     let mut found: Vec<&ListedSession> = listed.iter().filter(begins).collect();
     let is_exact = |session: &&&ListedSession| session.session_uid == word || session.native_session_id() == word;
     let exact: Vec<&ListedSession> = found.iter().filter(is_exact).copied().collect();
-    // A session's own id begins its subagents' ids, too: the session is meant.
+    // The id of a session is a prefix of its subagents' ids; then the session itself is meant.
     let main: Vec<&ListedSession> = found
         .iter()
         .filter(|session| !session.native_session_id().contains('/'))
@@ -103,7 +104,8 @@ fn named(session: &ListedSession) -> Named {
     }
 }
 
-/// The session that a whole uid, or an agent's whole id, names: agents name sessions so, and no list of all is needed.
+/// Returns the session with this whole uid or native id. Agents pass whole ids, and this lookup avoids listing all
+/// sessions.
 fn of_whole_id(store: &Store, word: &str, takes: &dyn Fn(&ListedSession) -> bool) -> Result<Option<Named>, StoreError> {
     let uids = match word.contains(':') {
         true => vec![word.to_owned()],
@@ -119,7 +121,7 @@ fn of_whole_id(store: &Store, word: &str, takes: &dyn Fn(&ListedSession) -> bool
     })
 }
 
-/// The session of a log that is named by its path.
+/// Returns the session of a log, given its path.
 fn of_log(store: &Store, context: &Context, word: &str, listed: &[ListedSession]) -> Result<Named, CommandError> {
     let path = context.places.current_dir.join(word);
     if !path.is_file() {

@@ -7,12 +7,12 @@ use std::ops::Bound;
 
 use memory::store::{ListedSession, SHORT_ID_CHARS, Store, StoreError};
 
-/// Words that name a session without being its id.
+/// Words that name a session but are not ids.
 const RESERVED: [&str; 2] = ["last", "here"];
 
 /// The ids of all sessions, in order.
 pub(crate) struct SessionIds<'l> {
-    /// How many sessions have each id: agents choose ids independently of each other.
+    /// The number of sessions with each id, because agents choose ids independently of each other.
     counts: BTreeMap<&'l str, usize>,
 }
 
@@ -25,7 +25,7 @@ impl<'l> SessionIds<'l> {
         Self { counts }
     }
 
-    /// Returns the shortest prefix of a session's id that names it alone, or its uid if no prefix does.
+    /// Returns the shortest prefix of a session's id that is unique, or its uid if no prefix is.
     pub(crate) fn short(&self, session_uid: &str) -> String {
         let id = native_id(session_uid);
         // The id of a session is a prefix of those of its subagents; then the prefix names the session.
@@ -40,7 +40,7 @@ impl<'l> SessionIds<'l> {
     }
 }
 
-/// Returns the shortest prefix of a session's id that names it alone in the memory, or its uid if no prefix does.
+/// Returns the shortest prefix of a session's id that is unique in the memory, or its uid if no prefix is.
 pub(crate) fn short_id(store: &Store, session_uid: &str) -> Result<String, StoreError> {
     let others = store.reads().neighbouring_ids(session_uid)?;
     Ok(shortest(session_uid, others.iter().map(String::as_str)))

@@ -1,4 +1,4 @@
-//! A session in a few words: its name, title or first prompt, and its outcome.
+//! A session in one line: its name, title or first prompt, and its outcome.
 
 use memory::digest;
 use memory::store::{ListedSession, SessionCounts, Store, StoreError};
@@ -25,7 +25,7 @@ pub(crate) fn current_outcome(
     Ok(judged.unwrap_or(transcript::Outcome::Unknown))
 }
 
-/// What a session is about: by the user's name for it, else in its own words.
+/// Returns the user's name for a session, or else its title or first prompt.
 pub(crate) fn words<'s>(session: &'s ListedSession, counted: &'s SessionCounts) -> Option<&'s str> {
     let first = counted.first_prompt.as_deref().or(session.first_prompt.as_deref());
     let title = session.title.as_deref().filter(|title| !title.is_empty());

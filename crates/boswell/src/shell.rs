@@ -1,6 +1,6 @@
-//! Words as a shell reads them.
+//! Quotes words for a shell.
 
-/// A word as a shell reads it back, escaped where it could play tricks on a terminal.
+/// Quotes a word for a shell. Characters that could affect the terminal are escaped.
 pub(crate) fn quoted(word: &str) -> String {
     let is_plain =
         |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '.' | '-' | '_' | ':' | '@' | '+' | ',' | '%');
@@ -9,7 +9,7 @@ pub(crate) fn quoted(word: &str) -> String {
     }
     let has_hidden = crate::ui::escape(word) != word;
     if has_hidden {
-        // What cannot be seen is written by its bytes, which most shells read back.
+        // Invisible characters are written as escaped bytes, which most shells understand.
         let byte = |byte: u8| match byte {
             b'\'' | b'\\' => format!("\\{}", char::from(byte)),
             b' '..=b'~' => char::from(byte).to_string(),

@@ -4,7 +4,7 @@ use memory::signals::Signal;
 
 use crate::ui::{FAINT, STRONG, Ui, escape, measure};
 
-/// Signals for people: each with what it is, and where it is seen.
+/// Returns each signal with its description and, on request, its evidence.
 pub(crate) fn lines(ui: &Ui, signals: &[Signal], with_evidence: bool) -> Vec<String> {
     let mut lines = Vec::new();
     for signal in signals {

@@ -1,4 +1,4 @@
-//! A sweep as the verbs run it: with a progress bar, the configured retention, alerts, and digests as files.
+//! Runs a sweep for a verb: with a progress bar, the configured retention, alerts, and digests as files.
 
 use std::cell::RefCell;
 use std::path::PathBuf;
@@ -20,21 +20,21 @@ use crate::surface;
 use crate::ui::Ui;
 use crate::waiting::say_waiting;
 
-/// What is swept, and where to.
+/// The arguments of a sweep.
 pub(crate) struct Order<'a> {
     pub(crate) directory: &'a StoreLocation,
     pub(crate) roots: &'a [LogRoot],
     pub(crate) masker: &'a Masker,
     pub(crate) is_dry: bool,
-    /// Leaves where somebody else writes.
+    /// Whether to give up if another process is writing.
     pub(crate) is_scheduled: bool,
-    /// Whether raw text beyond the budget goes.
+    /// Whether to evict raw text beyond the budget.
     pub(crate) lets_go: bool,
     /// Only these logs; `None` for all logs below `roots`.
     pub(crate) only: Option<&'a [PathBuf]>,
 }
 
-/// Sweeps, with a progress bar for those who watch.
+/// Sweeps, and shows a progress bar on a terminal.
 pub(crate) fn sweep(ui: &mut Ui, context: &Context, order: &Order<'_>) -> Result<SweepReport, CommandError> {
     let bar = ProgressBar::with_draw_target(None, ui.progress_target());
     bar.set_style(style());
@@ -69,7 +69,7 @@ pub(crate) fn sweep(ui: &mut Ui, context: &Context, order: &Order<'_>) -> Result
         alerts::record(ui, context, order.directory, &report.evicted, report.tier2_bytes);
     }
     surface::digests(ui, context, order.directory, &report.digested)?;
-    // A path is a stranger's text, too.
+    // Paths can contain secrets, too.
     for unread in &mut report.unread {
         let path = unread.path.display().to_string();
         unread.path = order.masker.mask_str(&path, &mut Vec::new()).into_owned().into();

@@ -1,4 +1,4 @@
-//! Opens the texts of sessions for verbs, and describes where a text comes from or why it is gone.
+//! Opens the texts of sessions for verbs, and describes their source or why they no longer exist.
 
 use std::path::Path;
 
@@ -22,7 +22,8 @@ impl From<TextError> for CommandError {
     }
 }
 
-/// Returns the text of a session. If it comes from the session's log, a message says so; if it is gone, the error says why.
+/// Returns the text of a session. Prints a message if it comes from the session's log. If there is no text, the error
+/// gives the reason.
 pub(crate) fn open_text<'t>(
     ui: &mut Ui,
     zone: &TimeZone,

@@ -1,8 +1,8 @@
-//! Turns of a session as the command line names them.
+//! Turns of a session, as given on the command line.
 
 use std::str::FromStr;
 
-/// Some turns in a row.
+/// A range of turns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TurnRange {
     pub(crate) first: u32,

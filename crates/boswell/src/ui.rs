@@ -28,7 +28,7 @@ pub(crate) use pager::Pager;
 
 use pager::Paged;
 
-/// Style of what a person looks for first: ids, names, numbers.
+/// Style of the most important parts: ids, names, numbers.
 pub(crate) const STRONG: Style = Style::new().bold();
 /// Style of details that may be skipped: origins, ages, line numbers.
 pub(crate) const FAINT: Style = Style::new().dimmed();
@@ -115,8 +115,8 @@ impl Ui {
         }
     }
 
-    /// Returns a `Ui` whose output goes to a buffer, for a screen that shows it itself. It is `columns` wide, in colour if
-    /// this one is, and never prompts.
+    /// Returns a `Ui` that writes to a buffer, for a caller that draws the output itself. It is `columns` wide, has
+    /// colours if this one has, and never prompts.
     pub(crate) fn captured(&self, columns: usize) -> (Self, CapturedOutput) {
         let captured = CapturedOutput::default();
         let stream = Stream {
@@ -140,7 +140,7 @@ impl Ui {
         self
     }
 
-    /// Sets whether a user can answer questions. Programs that read JSON are never asked.
+    /// Sets whether a user can answer questions. With `--json` no question is asked.
     pub(crate) fn with_answers(mut self, can_answer: bool) -> Self {
         self.can_ask = can_answer && self.format == Format::Text;
         self
@@ -229,7 +229,7 @@ impl Ui {
         }
     }
 
-    /// Whether messages are shown to a person: text on a terminal.
+    /// Returns whether messages are shown to a user: text on a terminal.
     pub(crate) fn is_watched(&self) -> bool {
         self.stderr.is_terminal && !self.is_captured && self.format == Format::Text
     }
@@ -323,7 +323,7 @@ impl Ui {
         self.tell_labelled(WARNING, "warning:", &message.to_string());
     }
 
-    /// Prints why the command stopped: for people on stderr, for programs as JSON on stdout.
+    /// Prints the error that stopped the command: as text on stderr, or as JSON on stdout.
     pub(crate) fn error(&mut self, error: &CommandError) -> Result<(), CommandError> {
         if self.format == Format::Json {
             return self.json(&error.answer());

@@ -1,4 +1,4 @@
-//! Answers of the verbs that ask the memory: sessions, search, signals, decisions, secrets.
+//! Answers of the verbs that query the memory: sessions, search, signals, decisions, secrets.
 
 use std::collections::BTreeMap;
 

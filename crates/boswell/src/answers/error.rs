@@ -1,4 +1,4 @@
-//! What every verb prints with `--json` when it fails.
+//! The error object that every verb prints with `--json`.
 
 use schemars::JsonSchema;
 use serde::Serialize;

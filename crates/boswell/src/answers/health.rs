@@ -1,4 +1,4 @@
-//! Answers of the verbs that say how the agents' logs and the memory are: status, doctor, watch.
+//! Answers of the verbs about the state of the agents' logs and the memory: status, doctor, watch.
 
 use std::path::{Path, PathBuf};
 

@@ -1,5 +1,5 @@
-//! What `boswell read --json` prints: one record per line. Other answers use the records of turns and events. The fields are documented in
-//! `docs/json.md`.
+//! The output of `boswell read --json`: one record per line. Other answers use the records of turns and events. The
+//! fields are documented in `docs/json.md`.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -208,7 +208,7 @@ impl<'a> SummaryRecord<'a> {
         }
     }
 
-    /// Adds a log. `is_named` says that it was asked for by its name, and not found beside another.
+    /// Adds a log. `is_named` is true if the user named the log, and false if it was found next to another one.
     pub(crate) fn add_log(&mut self, log: &'a LogReading, is_named: bool) {
         let reading = &log.reading;
         if is_named {

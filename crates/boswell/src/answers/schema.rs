@@ -24,7 +24,8 @@ pub(crate) fn answer_schema<A: Answer>() -> Value {
     schema
 }
 
-/// Returns the schema of a value that is printed as it is: it has its own field `schema`, or is one of several lines.
+/// Returns the schema of a value that is printed without changes: it has its own field `schema`, or is one of several
+/// lines.
 pub(crate) fn line_schema<T: Serialize + JsonSchema>() -> Value {
     let settings = SchemaSettings::draft2020_12()
         .for_serialize()

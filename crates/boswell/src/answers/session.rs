@@ -204,7 +204,7 @@ pub(crate) struct DigestRecord<'a> {
 }
 
 impl<'a> DigestRecord<'a> {
-    /// Returns a digest with its outcome as it is judged now.
+    /// Returns a digest with its outcome as of now.
     pub(crate) fn new(
         digest: &'a Digest,
         outcome: Judgement,

@@ -1,4 +1,4 @@
-//! Which verbs have an answer with a schema.
+//! The verbs whose answers have a schema.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! `boswell read`: logs as transcripts, straight from the agents' files.
+//! `boswell read`: prints logs as transcripts, directly from the files of the agents.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -18,9 +18,9 @@ use crate::turn_arg::TurnRange;
 use crate::ui::{Format, Ui};
 use crate::zone_arg::zone_of;
 
-/// How many unknown record types are told on a terminal before the rest is only counted.
+/// Maximum number of unknown record types listed on a terminal; the rest is only counted.
 const UNKNOWN_SHOWN: usize = 5;
-/// How many faults are told on a terminal before the rest is only counted.
+/// Maximum number of faults listed on a terminal; the rest is only counted.
 const FAULTS_SHOWN: usize = 20;
 
 /// Print a log as a transcript
@@ -62,7 +62,7 @@ pub(crate) struct ReadArgs {
 
 pub(crate) fn run(ui: &mut Ui, context: &Context, args: &ReadArgs) -> Result<Outcome, CommandError> {
     let zone = zone_of(context, args.timezone.as_deref())?;
-    // What is shown is masked; a key that is not there yet is not worth writing for that.
+    // Output is always masked, but printing alone is no reason to create the masking key.
     let masker = context.masker(false)?;
     let mut failed = None;
     let mut sessions = Vec::new();
@@ -108,7 +108,7 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &ReadArgs) -> Result<Out
     }
 }
 
-/// The logs that the paths stand for: a directory stands for all logs in it.
+/// Returns the logs that the paths name: for a directory, all logs in it.
 fn logs_of(paths: &[PathBuf], agent: Option<Agent>, failed: &mut Option<CommandError>) -> Vec<PathBuf> {
     let mut logs = Vec::new();
     for path in paths {
@@ -139,7 +139,7 @@ fn logs_of(paths: &[PathBuf], agent: Option<Agent>, failed: &mut Option<CommandE
     logs
 }
 
-/// A session that was shown, without what is only counted from there on.
+/// A session that was printed. Its events and turns are dropped, because only their counts are needed from here on.
 struct Shown {
     session: SessionReading,
     printed: LeftOut,
@@ -168,7 +168,7 @@ impl Shown {
     }
 }
 
-/// Says that a log was read as what it is not.
+/// Prints a hint if a log was read as another agent's: no line of it was recognised.
 fn hint_wrong_agent(ui: &mut Ui, agent: Agent, log: &LogReading) {
     let fates = log.fates();
     let is_anything = fates.unknown + fates.fault > 0;
@@ -187,7 +187,7 @@ fn hint_wrong_agent(ui: &mut Ui, agent: Agent, log: &LogReading) {
     ));
 }
 
-/// Says what was too much to be held.
+/// Prints a warning for each log that has more events than can be held in memory.
 fn tell_left_out(ui: &mut Ui, session: &SessionReading) {
     for log in session.logs() {
         let LeftOut { events, .. } = log.left_out;
@@ -209,7 +209,7 @@ impl ReadArgs {
     }
 }
 
-/// Which events are asked for.
+/// Returns a predicate for the requested events.
 fn wanted(args: &ReadArgs, format: Format) -> impl Fn(&SessionEvent) -> bool {
     let is_open = format == Format::Json || !args.kind.is_empty();
     let depth = args.depth().or((!is_open).then_some(Depth::Turns));
@@ -257,7 +257,7 @@ fn show_json(ui: &mut Ui, session: &SessionReading, masker: &Masker, args: &Read
     Ok(())
 }
 
-/// The end of the answer: what became of all lines.
+/// Prints the unknown record types, the faults, and the counts of all lines.
 fn conclude(ui: &mut Ui, sessions: &[Shown]) -> Result<(), CommandError> {
     if ui.format == Format::Text {
         tell_unknown(ui, sessions);
@@ -316,7 +316,7 @@ fn conclude(ui: &mut Ui, sessions: &[Shown]) -> Result<(), CommandError> {
     ui.json(&Record::Summary(summary))
 }
 
-/// Says which record types Boswell does not know: an early sign that a format moved.
+/// Prints the record types that Boswell does not know: an early sign that a log format changed.
 fn tell_unknown(ui: &mut Ui, sessions: &[Shown]) {
     let mut types: BTreeMap<&str, u64> = BTreeMap::new();
     for log in sessions.iter().flat_map(Shown::logs) {

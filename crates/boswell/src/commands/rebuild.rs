@@ -1,4 +1,4 @@
-//! `boswell rebuild`: the derived rows, made again from what is kept.
+//! `boswell rebuild`: computes the derived rows again from the stored text.
 
 use std::cell::RefCell;
 

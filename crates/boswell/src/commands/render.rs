@@ -1,4 +1,4 @@
-//! `boswell render`: a session to look at, as a page, a text or a film.
+//! `boswell render`: writes a session as a page, a text or a film.
 
 mod film;
 mod gather;
@@ -34,7 +34,7 @@ use crate::ui::{Format, Ui, escape, measure};
 use crate::waiting::say_waiting;
 use crate::zone_arg::zone_of;
 
-/// No answer is worth less than so many tokens.
+/// An answer with a smaller budget than this would be useless.
 const TOKENS_MIN: u64 = 100;
 
 /// Make a page, a text or a film of a session
@@ -121,7 +121,7 @@ impl To {
         }
     }
 
-    /// What a file is made into whose name ends so.
+    /// Returns the format for a file extension.
     fn of_ending(ending: &str) -> Self {
         match ending {
             "md" | "markdown" => Self::Md,
@@ -134,7 +134,7 @@ impl To {
 }
 
 impl RenderArgs {
-    /// Whether the memory is asked: a log that is named by its path needs none.
+    /// Returns whether the memory is needed. A log named by its path does not need it.
     pub(crate) fn asks_memory(&self) -> bool {
         self.session.as_deref().is_none_or(|word| !Path::new(word).is_file())
     }
@@ -175,20 +175,20 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &RenderArgs) -> Result<O
     Ok(Outcome::Done)
 }
 
-/// Where a session is read from.
+/// The source of a session.
 enum Source {
     Memory {
         store: Box<Store>,
         session_uid: String,
     },
-    /// A log without any memory; its owner sees it as it is if there is no masker.
+    /// A log, read without a memory. Without a masker, its text is rendered unmasked for its owner.
     Log {
         path: PathBuf,
         masker: Option<Box<Masker>>,
     },
 }
 
-/// Everything that a session is told with.
+/// The settings that rendering a session needs.
 struct Means<'c> {
     zone: TimeZone,
     prices: PriceTable,
@@ -205,7 +205,7 @@ impl<'c> Means<'c> {
     }
 }
 
-/// What was made.
+/// A file that was written.
 struct Made {
     path: PathBuf,
     bytes: u64,
@@ -274,7 +274,7 @@ impl Source {
         Ok(gathered)
     }
 
-    /// Makes what is asked for and puts it where it belongs.
+    /// Renders the session and writes the result to its destination.
     fn make(
         &self,
         ui: &mut Ui,
@@ -325,7 +325,7 @@ fn depth_of(depth: Depth) -> render::MarkdownDepth {
     }
 }
 
-/// Lets `boswell forget` know what was written outside of the memory.
+/// Records which files were written outside of the memory, so that `boswell forget` can list them.
 fn note_copy(ui: &mut Ui, context: &Context, copies: &[(String, PathBuf)]) -> Result<(), CommandError> {
     let mut store = Store::open(&context.places.data_dir)?;
     let known = |(uid, path): &&(String, PathBuf)| {

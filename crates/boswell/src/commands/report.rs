@@ -1,4 +1,4 @@
-//! `boswell report`: a day as a page, written from its workspace.
+//! `boswell report`: writes the page of a day from its workspace.
 
 use crate::context::Context;
 use crate::day_workspace::PlaceArgs;

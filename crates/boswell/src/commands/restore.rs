@@ -1,4 +1,4 @@
-//! `boswell restore`: writes the files of a session.
+//! `boswell restore`: writes the log files of a session.
 
 use std::path::PathBuf;
 
@@ -76,7 +76,7 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &RestoreArgs) -> Result<
     Ok(Outcome::Done)
 }
 
-/// Lets `boswell forget` know what was written outside of the memory.
+/// Records which files were written outside of the memory, so that `boswell forget` can list them.
 fn note_copies(ui: &mut Ui, context: &Context, plan: &RestorePlan) {
     let new = plan.files.iter().filter(|file| !file.is_there);
     let copies: Vec<CopyRow> = new
@@ -90,7 +90,7 @@ fn note_copies(ui: &mut Ui, context: &Context, plan: &RestorePlan) {
 }
 
 fn show(ui: &mut Ui, plan: &RestorePlan, is_dry: bool) -> Result<(), CommandError> {
-    // What is written is the answer; a long list of files that are there already must not hide it.
+    // New files come first, so that a long list of files that already exist does not hide them.
     let (there, new): (Vec<&PlannedFile>, Vec<&PlannedFile>) = plan.files.iter().partition(|file| file.is_there);
     for file in new.iter().chain(&there) {
         let size = measure::bytes(file.bytes);
@@ -100,7 +100,7 @@ fn show(ui: &mut Ui, plan: &RestorePlan, is_dry: bool) -> Result<(), CommandErro
             (false, true) => "would restore",
             (false, false) => "restored",
         };
-        // Before the path, which is often wider than a terminal.
+        // The state comes before the path, because paths are often wider than a terminal.
         let state = ui.paint(FAINT, format!("{state:<13}"));
         ui.row_wrapped(format!("{size:>10}  {state}  {path}"), 12)?;
     }

@@ -1,4 +1,4 @@
-//! `boswell resume`: back to a session, with its agent.
+//! `boswell resume`: continues a session with its agent.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -34,10 +34,10 @@ pub(crate) struct ResumeArgs {
     print: bool,
 }
 
-/// How an agent goes on with a session.
+/// The command that continues a session.
 struct Resume {
     directory: PathBuf,
-    /// Where the agent is told to look, where that is not its usual place.
+    /// The environment variable with the agent's root, if it is not the default one.
     variable: Option<(&'static str, PathBuf)>,
     program: &'static str,
     arguments: Vec<String>,
@@ -93,7 +93,7 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &ResumeArgs) -> Result<O
     start(resume.command(&program), resume.program)
 }
 
-/// Checks that a session can be resumed here, and changes nothing: the finder asks before it leaves the screen.
+/// Checks that a session can be resumed here, without any change. The finder calls this before it leaves the screen.
 pub(crate) fn check(context: &Context, session: &str) -> Result<(), CommandError> {
     let store = open_memory(context)?;
     let named = resolve(&store, context, session)?;
@@ -110,7 +110,7 @@ fn find_listed(store: &Store, named: &Named) -> Result<ListedSession, CommandErr
     own.ok_or_else(|| CommandError::internal("a session that was named is not listed"))
 }
 
-/// How the agent goes on with the session, if it can.
+/// Returns the command that continues the session, or an error if that is not possible.
 fn how(
     context: &Context,
     store: &Store,
@@ -139,7 +139,7 @@ fn how(
         });
     }
     let agent = memory::kept::agent_of(uid)?;
-    // The id is a stranger's word: it must not become an option or a path.
+    // The id comes from a log, so it must not be taken for an option or a path.
     let id = SafeName::new(listed.native_session_id()).filter(|id| !id.as_str().starts_with('-'));
     let refused = || {
         CommandError::user(
@@ -167,7 +167,7 @@ fn how(
     })
 }
 
-/// The root that the agent has to be told of: one that only our settings name.
+/// Returns the environment variable with the agent's root if only Boswell's settings name that root.
 fn other_root(context: &Context, agent: Agent, log: &Path) -> Option<(&'static str, PathBuf)> {
     let mut own = context
         .roots
@@ -183,7 +183,7 @@ fn other_root(context: &Context, agent: Agent, log: &Path) -> Option<(&'static s
 }
 
 impl Resume {
-    /// The same for a shell.
+    /// Returns the command as one line for a shell.
     fn line(&self) -> String {
         let mut words = vec![
             "cd".to_owned(),
@@ -198,7 +198,7 @@ impl Resume {
         words.join(" ")
     }
 
-    /// Where the program lies.
+    /// Returns the path of the agent's program.
     fn find(&self, context: &Context) -> Result<PathBuf, CommandError> {
         if !self.directory.is_dir() {
             let directory = self.directory.display();
@@ -231,7 +231,7 @@ impl Resume {
     }
 }
 
-/// Becomes the agent's program.
+/// Replaces this process with the agent's program.
 #[cfg(unix)]
 fn start(mut command: Command, program: &str) -> Result<Outcome, CommandError> {
     let error = std::os::unix::process::CommandExt::exec(&mut command);

@@ -1,4 +1,4 @@
-//! `boswell run`: one command of an agent, whose session is in memory when it ends.
+//! `boswell run`: runs one command of an agent and stores its session when it ends.
 
 mod child;
 
@@ -18,7 +18,7 @@ use crate::retention::tell_loss;
 use crate::sweeping::{Order, sweep};
 use crate::ui::{Ui, escape};
 
-/// File systems tell the time a little late.
+/// Timestamps of file systems can be slightly behind the clock.
 const SLACK_MS: i64 = 50;
 
 /// Run an agent's command, and store its session when it ends
@@ -62,7 +62,7 @@ pub(crate) fn run(
             return Ok(Outcome::Exit(failed.code));
         }
     };
-    // Whatever becomes of the memory, the command's own end is what counts.
+    // The exit code is that of the command, even if the session cannot be stored.
     match keep(ui, surroundings, global, args, began, code) {
         Ok(Some(uid)) => ui.status(format_args!("In memory: {}", escape(&uid))),
         Ok(None) => {}
@@ -71,7 +71,7 @@ pub(crate) fn run(
     Ok(Outcome::Exit(code))
 }
 
-/// Takes in what was written while the command ran. Gives the session back that was its own.
+/// Stores the logs that changed while the command ran. Returns the uid of the command's own session if it is known.
 fn keep(
     ui: &mut Ui,
     surroundings: &Surroundings,
@@ -102,7 +102,7 @@ fn keep(
             at: context.now,
         };
         let name = format!("{:016x}-{:08x}-run", context.now.as_microsecond(), std::process::id());
-        // A sweep finds the session all the same; only how it ended is lost then.
+        // A sweep finds the session without the note; only how it ended would be lost.
         _ = spool::write_note(&context.places.data_dir, &name, &note);
     }
     let logs: Vec<PathBuf> = touched.iter().map(|log| log.path.clone()).collect();
@@ -139,7 +139,7 @@ fn touched(context: &Context, began: Timestamp) -> Vec<Touched> {
         .collect()
 }
 
-/// The log that the command itself wrote, where that is clear: by its agent, and by where it worked.
+/// Returns the log that the command itself wrote, if the agent and the working directory identify it.
 fn own<'t>(context: &Context, program: Option<&OsStr>, touched: &'t [Touched]) -> Option<&'t Touched> {
     let name = program.map(|program| Path::new(program).file_stem().unwrap_or(program).to_string_lossy());
     let agent = Agent::ALL
@@ -154,7 +154,7 @@ fn own<'t>(context: &Context, program: Option<&OsStr>, touched: &'t [Touched]) -
     let of_here: Vec<&&Touched> = of_agent.iter().filter(worked_here).collect();
     match (of_here.as_slice(), of_agent.as_slice()) {
         ([one], _) => Some(one),
-        // It was sent to work elsewhere.
+        // The command was started here, but the agent works in another directory.
         ([], [one]) => Some(one),
         _ => None,
     }

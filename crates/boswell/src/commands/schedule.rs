@@ -1,4 +1,4 @@
-//! `boswell schedule`: sweeps that nobody has to think of.
+//! `boswell schedule`: sweeps that the machine's scheduler starts.
 
 mod entry;
 mod machine;
@@ -83,7 +83,7 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &ScheduleArgs) -> Result
     }
 }
 
-/// What the scheduler has to start, and the files that say so.
+/// The command that the scheduler starts, and the files of its entry.
 struct Plan {
     entry: Entry,
     files: Vec<(PathBuf, String)>,

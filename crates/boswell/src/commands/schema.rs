@@ -1,4 +1,4 @@
-//! `boswell schema`: the JSON Schema of what a verb prints with `--json`.
+//! `boswell schema`: the JSON Schema of a verb's `--json` output.
 
 use crate::answers::error::ErrorAnswer;
 use crate::answers::schema::line_schema;
@@ -7,9 +7,9 @@ use crate::answers::table::SCHEMAS;
 use crate::error::{CommandError, Outcome};
 use crate::ui::{Format, Ui};
 
-/// Names the schema that all verbs share.
+/// The name of the schema of errors, which all verbs share.
 const ERROR: &str = "error";
-/// Below this likeness a suggestion would mislead.
+/// A suggestion that is less similar than this would be misleading.
 const LIKENESS_MIN: f64 = 0.8;
 
 /// Print the JSON Schema of a verb's `--json` output
@@ -41,7 +41,7 @@ pub(crate) fn run(ui: &mut Ui, args: &SchemaArgs) -> Result<Outcome, CommandErro
         None => return Err(unknown(&name)),
     };
     match ui.format {
-        // The schema itself is the data, so that it can be given to a validator as it is.
+        // The schema itself is the whole output, so that it can be passed to a validator.
         Format::Json => ui.row_whole(schema)?,
         Format::Text => ui.row_whole(format_args!("{schema:#}"))?,
     }

@@ -25,9 +25,9 @@ use crate::render::text::plural;
 use crate::session_arg::open_memory;
 use crate::ui::{Format, Ui};
 
-/// No answer is worth less than so many tokens.
+/// An answer with a smaller budget than this would be useless.
 const TOKENS_MIN: u64 = 100;
-/// What is left out takes so much of an answer to say.
+/// Characters that are reserved for the message about left-out results.
 const LEFT_OUT_CHARS: usize = 80;
 /// If fewer sessions than this are found, a hint names what was not searched.
 const FEW_SESSIONS: usize = 3;
@@ -91,7 +91,7 @@ struct QueryArg(QueryPart);
 impl FromStr for QueryArg {
     type Err = Infallible;
 
-    /// Reads an argument as `arguments.rs` marked it.
+    /// Parses an argument that `arguments.rs` may have marked.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let (text, syntax) = match text.strip_prefix(TEXT_MARK) {
             Some(text) => (text, PartSyntax::Literal),
@@ -112,7 +112,7 @@ impl SearchArgs {
         parts.join(" ")
     }
 
-    /// Whether the answer comes from memory.
+    /// Returns whether the search reads the memory instead of logs.
     pub(crate) fn asks_memory(&self) -> bool {
         self.directory.is_none()
     }
@@ -162,7 +162,7 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &SearchArgs) -> Result<O
     };
     let blocks = by_session(&findings.found);
     let shown: Vec<&Vec<&Found>> = blocks.iter().skip(page.skip).take(limit).collect();
-    // Logs without a memory are not asked page by page.
+    // A search of logs without a memory has no pages.
     let next = store.as_ref().and_then(|_| page.next(&findings, blocks.len(), limit));
     match ui.format {
         Format::Json => {
@@ -285,7 +285,7 @@ fn hint_suggestion(
     Ok(())
 }
 
-/// Asks logs where they lie. What only a memory knows of a session, no filter can ask.
+/// Searches logs directly, without a memory. Filters on properties that only the memory knows are errors.
 fn ask_logs(
     context: &Context,
     args: &SearchArgs,
@@ -314,7 +314,7 @@ fn ask_logs(
     }
     let bare = Bare {
         directory: &directory,
-        // What is shown is masked; a key that is not there yet is not worth writing for that.
+        // Output is always masked, but searching alone is no reason to create the masking key.
         masker: &context.masker(false)?,
     };
     let question = Question {
@@ -329,7 +329,7 @@ fn ask_logs(
     Ok(find_bare(&bare, &question))
 }
 
-/// The turns of each session, the session with the best one first.
+/// Groups turns by session. The session with the best turn comes first.
 fn by_session(found: &[Found]) -> Vec<Vec<&Found>> {
     let mut blocks: Vec<Vec<&Found>> = Vec::new();
     let mut at = std::collections::HashMap::new();
@@ -344,7 +344,7 @@ fn by_session(found: &[Found]) -> Vec<Vec<&Found>> {
     blocks
 }
 
-/// Says what is not shown, and why.
+/// Prints what is not shown, and why.
 fn tell(ui: &mut Ui, findings: &Findings, sessions: usize, shown: usize, next: Option<&Page>) {
     if shown == 0 {
         ui.status("Nothing found");
@@ -415,7 +415,7 @@ fn search_hit(found: &Found) -> SearchHit<'_> {
     }
 }
 
-/// Takes hits away from the end until the answer fits, and says how many.
+/// Drops hits from the end until the answer fits, and stores the number of dropped hits.
 fn fit(answer: &mut SearchAnswer<'_>, room_chars: usize) {
     let length = |value: serde_json::Value| value.to_string().chars().count() + 1;
     let mut hits = std::mem::take(&mut answer.hits);

@@ -1,4 +1,4 @@
-//! `boswell secrets`: where secrets stand in the agents' own logs.
+//! `boswell secrets`: finds secrets in the agents' own logs.
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -18,7 +18,7 @@ use crate::render::text::plural;
 use crate::root_arg::{ExtraRoot, roots};
 use crate::ui::{FAINT, Format, STRONG, Ui, escape, measure};
 
-/// How many places of one secret are told without `--all`.
+/// Maximum number of places of one secret that are shown without `--all`.
 const PLACES_SHOWN: usize = 5;
 
 /// Find secrets in the agents' own logs
@@ -51,7 +51,7 @@ pub(crate) struct SecretsArgs {
 }
 
 pub(crate) fn run(ui: &mut Ui, context: &Context, args: &SecretsArgs) -> Result<Outcome, CommandError> {
-    // The fingerprints have to be those of the tags: a key that is not there yet is made.
+    // The fingerprints have to match those of the tags in the memory, so the key is created if there is none.
     let masker = context.masker(true)?;
     let bar = ProgressBar::with_draw_target(None, ui.progress_target());
     bar.set_style(
@@ -97,7 +97,7 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &SecretsArgs) -> Result<
     })
 }
 
-/// Each secret once, with its first places.
+/// Prints each secret once, with its first places.
 fn show(ui: &mut Ui, found: &Secrets, masker: &Masker) -> Result<(), CommandError> {
     for secret in &found.secrets {
         ui.row(format_args!(
@@ -117,7 +117,7 @@ fn show(ui: &mut Ui, found: &Secrets, masker: &Masker) -> Result<(), CommandErro
     Ok(())
 }
 
-/// One line per place, for other programs.
+/// Prints one line per place, for other programs.
 fn show_all(ui: &mut Ui, found: &Secrets, masker: &Masker) -> Result<(), CommandError> {
     for secret in &found.secrets {
         let Secret { rule, fingerprint, .. } = secret;
@@ -132,7 +132,7 @@ fn told(place: &Place, masker: &Masker) -> String {
     format!("{}:{}", shown(&place.path, masker), place.line)
 }
 
-/// A path is a stranger's text, too.
+/// Returns a path that is safe to print. Paths can contain secrets and control characters, too.
 fn shown(path: &Path, masker: &Masker) -> String {
     let text = path.display().to_string();
     escape(&masker.mask_str(&text, &mut Vec::new())).into_owned()
@@ -190,11 +190,11 @@ fn to_answer(found: &Secrets, masker: &Masker) -> SecretsAnswer {
     }
 }
 
-/// A time in the past, as people name it.
+/// A time in the past, as a user writes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Since {
     Day(Date),
-    /// So many days before today.
+    /// This many days before today.
     DaysAgo(u32),
     HoursAgo(u32),
 }
@@ -216,7 +216,8 @@ impl FromStr for Since {
 }
 
 impl Since {
-    /// The beginning of a day, or an hour. Before all times where there is no such time.
+    /// Returns the start of the day, or the hour. If it is out of range, returns the minimum, so that nothing is
+    /// filtered out.
     fn at(self, context: &Context) -> Timestamp {
         let ago = |hours: u32| context.now.checked_sub(SignedDuration::from_hours(hours.into())).ok();
         let start = |date: Date| date.to_zoned(context.zone.clone()).ok().map(|at| at.timestamp());

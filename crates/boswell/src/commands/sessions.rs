@@ -1,4 +1,4 @@
-//! `boswell sessions`: what there is, newest first.
+//! `boswell sessions`: lists the sessions in the memory, newest first.
 
 use std::fmt;
 use std::str::FromStr;
@@ -21,9 +21,9 @@ use crate::ui::{FAINT, Format, HEADING, STRONG, Ui, escape, in_one_line, measure
 
 /// Maximum width of the id column; longer ids run over it.
 const ID_COLUMNS_MAX: usize = 13;
-/// The name of a project, at most.
+/// Maximum width of a project's name.
 const PROJECT_COLUMNS_MAX: usize = 24;
-/// The words of a session get so much room, however narrow the terminal.
+/// Minimum width of a session's title, even on a narrow terminal.
 const WORDS_COLUMNS_MIN: usize = 20;
 
 /// List the sessions in the memory, newest first
@@ -52,7 +52,7 @@ pub(crate) struct SessionsArgs {
     cursor: Option<Cursor>,
 }
 
-/// Where a page of the list begins: behind a session, wherever new ones come.
+/// The start of a page: the session before it. A position would shift when new sessions come.
 #[derive(Debug, Clone)]
 struct Cursor(Behind);
 
@@ -121,13 +121,13 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &SessionsArgs) -> Result
     })
 }
 
-/// What matches and is not listed.
+/// Sessions that match and are not listed.
 struct LeftOut {
     /// Subagents and hidden sessions.
     side: usize,
     total: usize,
     shown: usize,
-    /// Those that further pages list, and where the next one begins.
+    /// Sessions on further pages, and the start of the next page.
     older: usize,
     next: Option<Cursor>,
 }
@@ -150,13 +150,13 @@ fn tell_nothing(ui: &mut Ui, is_filtered: bool, is_empty: bool, left_out: &LeftO
 }
 
 const COLUMNS: usize = 10;
-/// The column of the id.
+/// The index of the id column.
 const ID: usize = 0;
 const HEADINGS: [&str; COLUMNS] = [
     "id", "last", "agent", "project", "turns", "prompts", "tokens", "took", "size", "status",
 ];
 const IS_NUMBER: [bool; COLUMNS] = [false, false, false, false, true, true, true, true, true, false];
-/// What a narrow terminal does without, the first one first.
+/// The columns that a narrow terminal leaves out, the first one first.
 const DISPENSABLE: [usize; 8] = [8, 5, 7, 6, 9, 4, 2, 3];
 
 fn show(
@@ -196,7 +196,7 @@ fn show(
         let room = room.map(|room| room.saturating_sub(over).max(WORDS_COLUMNS_MIN));
         let words = room.map_or(words.clone(), |room| measure::fit(&words, room).into_owned());
         let line = padded(row.each_ref().map(String::as_str)) + &words;
-        // The id is what a person copies.
+        // The id stands out because users copy it.
         let (id, rest) = line.trim_end().split_at(row[ID].len());
         match session.status {
             SessionStatus::Kept => ui.row(format_args!("{}{rest}", ui.paint(STRONG, id)))?,
@@ -218,7 +218,7 @@ fn show(
     Ok(())
 }
 
-/// Which columns are shown, and how wide: not those in which nothing stands, nor those for which there is no room.
+/// Returns the columns that are shown, with their widths. Empty columns are left out, and so are those that do not fit.
 fn columns(rows: &[[String; COLUMNS]], terminal: Option<usize>) -> Vec<(usize, usize)> {
     let mut columns = Vec::new();
     for (at, heading) in HEADINGS.iter().enumerate() {
@@ -280,7 +280,7 @@ fn cells(
     ]
 }
 
-/// From its first word to its last.
+/// Returns the time from the first message of a session to its last.
 fn took(session: &ListedSession) -> Option<SignedDuration> {
     let (started, ended) = (time(session.started_micros)?, time(session.ended_micros)?);
     (session.status != SessionStatus::PromptsOnly).then(|| ended.duration_since(started))

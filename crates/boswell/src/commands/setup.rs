@@ -21,7 +21,7 @@ const SHARE_PERCENT: u64 = 25;
 /// A new size limit above the hard limit raises the hard limit to this percentage of it, like the defaults.
 const HARD_CAP_PERCENT: u64 = 150;
 
-/// Columns of the output of other verbs that is not shown.
+/// The width of the discarded output of other verbs.
 const JSON_COLUMNS: usize = 80;
 
 const RETENTION: [&str; 2] = ["session_memory", "retention"];
@@ -116,7 +116,8 @@ fn missing_scheduler(
     ran.err().filter(|error| error.code == "no-scheduler")
 }
 
-/// Does the same for a program and prints one object. A program cannot be asked, so it has to pass `--yes`.
+/// Runs all steps without a terminal and prints one JSON object. A program cannot answer questions, so it has to pass
+/// `--yes`.
 fn run_json(
     ui: &mut Ui,
     surroundings: &Surroundings,
@@ -227,7 +228,7 @@ fn order<'a>(
     }
 }
 
-/// Explains what is kept, for how long, and what happens to it then.
+/// Prints which data is stored, for how long, and what happens afterwards.
 fn show_retention(ui: &mut Ui, context: &Context) -> Result<(), CommandError> {
     let retention = &context.config.retention;
     ui.row(ui.paint(STRONG, "What is kept"))?;

@@ -29,9 +29,9 @@ use crate::turn_arg::TurnRange;
 use crate::ui::{Format, Ui, escape_lines};
 use crate::zone_arg::zone_of;
 
-/// No answer is worth less than so many tokens.
+/// An answer with a smaller budget than this would be useless.
 const TOKENS_MIN: u64 = 100;
-/// The first lines of a digest's page, which name the session.
+/// The number of lines at the start of a digest's page that name the session.
 const DIGEST_HEADING_LINES: usize = 2;
 
 /// Show a session, or the session that made a commit
@@ -102,7 +102,7 @@ fn citation(word: &str) -> Option<(&str, u32)> {
     Some((session, is_number.then(|| turn.parse().ok()).flatten()?))
 }
 
-/// Shows a session. `made` is where it made the commit that was asked for.
+/// Shows a session. `made` is the place where it made the requested commit.
 fn show(
     ui: &mut Ui,
     context: &Context,
@@ -199,7 +199,7 @@ fn chosen(
     let uid = portrait.session.session_uid.as_str();
     let asked = |turn: u32| turns.is_none_or(|turns| turns.has(turn));
     let mut known = portrait.turns.iter().filter(|turn| asked(turn.turn)).peekable();
-    // The lines of Grok's parts are counted apart: they tell nothing about pages.
+    // Grok's parts have separate line numbers, so lines do not identify pages.
     let is_one_part = portrait.session.flavor != transcript::Agent::Grok;
     let events = match (text, turns, known.peek()) {
         (None, ..) | (_, Some(_), None) => return Ok(Vec::new()),
@@ -218,7 +218,7 @@ fn chosen(
     Ok(events.into_iter().filter(takes).collect())
 }
 
-/// Shows a part that has no events as it is.
+/// Prints a part that has no events as it is.
 fn show_part(ui: &mut Ui, text: &SessionText<'_>, named: &Named, part: &str) -> Result<Outcome, CommandError> {
     let parts = text.parts()?;
     if !parts.iter().any(|(_, known)| known == part) {
@@ -248,7 +248,7 @@ fn show_part(ui: &mut Ui, text: &SessionText<'_>, named: &Named, part: &str) -> 
     Ok(Outcome::Done)
 }
 
-/// What is shown of a session.
+/// The session and the options for showing it.
 struct Shown<'a> {
     context: &'a Context,
     store: &'a Store,
@@ -287,7 +287,7 @@ impl Shown<'_> {
             Some(max_tokens) => {
                 let mut turns = self.turn_lines(ui, &mut texts)?;
                 if self.depth != Depth::Full && !blocks::fits(&turns, max_tokens) {
-                    // One line of every message says more than the whole text of a few.
+                    // One line of every message is more useful than the whole text of a few.
                     turns = self.turn_lines(ui, &mut BlockTexts::none(self.text, self.portrait, self.depth))?;
                 }
                 rows(
@@ -353,7 +353,7 @@ impl Shown<'_> {
         if let Some(max_tokens) = self.max_tokens.filter(|_| self.depth != Depth::Full) {
             blocks::drop_texts_unless_fitting(&mut records, max_tokens);
         }
-        // Prompts of turns are told even where nothing else is left of them.
+        // The prompts of turns are shown even if no text is left.
         if self.blocks.is_empty() {
             let turns = portrait.turns.iter();
             answer.turns = turns.map(|turn| blocks::turn_record(portrait, turn)).collect();

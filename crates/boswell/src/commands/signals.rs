@@ -1,4 +1,4 @@
-//! `boswell signals`: patterns worth knowing, in one session or over all of them.
+//! `boswell signals`: notable patterns, in one session or in all of them.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -49,7 +49,7 @@ fn signal(word: &str) -> Result<SignalKind, String> {
     })
 }
 
-/// Digests, and what is usual among them.
+/// Digests, and the usual values among them.
 struct Known {
     digests: HashMap<String, Digest>,
     usual: [Option<UsualValues>; 2],
@@ -67,7 +67,7 @@ impl Known {
         Ok(Self { digests, usual })
     }
 
-    /// The signals of a session, with those that others decide.
+    /// Returns the signals of a session, including those that depend on a comparison with other sessions.
     fn signals(&self, digest: &Digest, wanted: &[SignalKind]) -> Vec<Signal> {
         let usual = self.usual[usize::from(digest.is_subagent)];
         let over = usual.and_then(|usual| find_overrun(digest, &usual));

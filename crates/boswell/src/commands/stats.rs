@@ -100,7 +100,7 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &StatsArgs) -> Result<Ou
     })
 }
 
-/// At most so many of a list.
+/// Returns the first entries of a list, at most `limit`.
 fn first<T>(list: &[T], limit: u64) -> &[T] {
     &list[..list.len().min(usize::try_from(limit).unwrap_or(usize::MAX))]
 }

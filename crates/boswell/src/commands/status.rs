@@ -1,4 +1,4 @@
-//! `boswell status`: the memory on one screen.
+//! `boswell status`: an overview of the memory on one screen.
 
 mod soon;
 
@@ -21,7 +21,7 @@ use crate::retention::policy;
 use crate::sweeping::{Order, sweep};
 use crate::ui::{BAD, FAINT, Format, GOOD, STRONG, Ui, escape, measure};
 
-/// How wide a bar is.
+/// The width of a bar.
 const BAR_COLUMNS: u64 = 20;
 
 /// Show what the memory holds, and what a sweep would read
@@ -34,7 +34,7 @@ const BAR_COLUMNS: u64 = 20;
   boswell status --json | jq .waiting")]
 pub(crate) struct StatusArgs {}
 
-/// All that is told.
+/// The data of an answer.
 struct Told {
     alerts: Vec<Alert>,
     overview: Option<Overview>,
@@ -160,7 +160,7 @@ fn show_memory(ui: &mut Ui, context: &Context, overview: &Overview) -> Result<()
     Ok(())
 }
 
-/// What each tier takes of its cap, and each agent of the first.
+/// Prints the size of each tier relative to its cap, and the share of each agent in the raw text.
 fn show_tiers(ui: &mut Ui, context: &Context, overview: &Overview) -> Result<(), CommandError> {
     let retention = &context.config.retention;
     let age = retention.raw_max_age_days;
@@ -224,10 +224,10 @@ fn next_reason(reason: EvictionReason) -> String {
     }
 }
 
-/// How full something is.
+/// Returns a bar that shows how full a tier is.
 fn bar(bytes: u64, cap: u64) -> String {
     let full = u128::from(bytes) * u128::from(BAR_COLUMNS) / u128::from(cap.max(1));
-    // What is there at all is seen.
+    // Anything above zero fills at least one column.
     let full = u64::try_from(full)
         .unwrap_or(BAR_COLUMNS)
         .clamp(u64::from(bytes > 0), BAR_COLUMNS);
@@ -244,7 +244,7 @@ fn time(micros: Option<i64>) -> Option<Timestamp> {
     micros.and_then(|micros| Timestamp::from_microsecond(micros).ok())
 }
 
-/// What a sweep would read.
+/// Prints what a sweep would read.
 fn show_waiting(ui: &mut Ui, waiting: &SweepReport) -> Result<(), CommandError> {
     let (word, style) = match waiting.files_read {
         0 => ("nothing waits".to_owned(), GOOD),

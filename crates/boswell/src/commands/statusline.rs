@@ -17,9 +17,9 @@ use crate::prices;
 use crate::ui::{Format, Ui, escape, measure};
 use render::dollars;
 
-/// What an agent tells of itself is short; more is not for us.
+/// Maximum length of the agent's input. It is short, so more is not read.
 const INPUT_BYTES_MAX: u64 = 1 << 20;
-/// A session that was quiet for so long is not the one at hand.
+/// A session that was inactive for longer than this is not the current one.
 const AT_HAND_HOURS: i64 = 6;
 
 /// Print one line for a status line: today, this session, context used
@@ -36,7 +36,7 @@ In Claude Code's settings.json:
   \"statusLine\": { \"type\": \"command\", \"command\": \"boswell statusline\" }")]
 pub(crate) struct StatuslineArgs {}
 
-/// What Claude Code tells. Every field may be missing.
+/// The JSON that Claude Code passes on standard input. Every field may be missing.
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct Told {
@@ -66,7 +66,7 @@ struct Window {
     used_percentage: Option<f64>,
 }
 
-/// What the line says.
+/// The contents of the line.
 #[derive(Default)]
 struct Line {
     model: Option<String>,
@@ -105,7 +105,7 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, _args: &StatuslineArgs) -> Res
     Ok(Outcome::Done)
 }
 
-/// What stands on standard input, if somebody put something there.
+/// Parses the agent's JSON from standard input. Returns the default if there is none or if it is invalid.
 fn told() -> Told {
     let stdin = io::stdin();
     if stdin.is_terminal() {
@@ -145,7 +145,7 @@ fn ask(
     Ok(())
 }
 
-/// The session that is meant: the one named, else the newest here that is not long over.
+/// Returns the session with the given id or, without an id, the newest recent session of this repository.
 fn at_hand<'s>(sessions: &'s [ListedSession], context: &Context, id: Option<&str>) -> Option<&'s ListedSession> {
     if let Some(id) = id {
         return sessions.iter().find(|session| session.native_session_id() == id);
@@ -163,7 +163,7 @@ fn at_hand<'s>(sessions: &'s [ListedSession], context: &Context, id: Option<&str
 }
 
 impl Line {
-    /// What the agent itself says counts more than what was read.
+    /// Applies the agent's own values, which take precedence over those from the log.
     fn listen(&mut self, told: Told) {
         let model = told.model.unwrap_or_default();
         self.model = model.display_name.or(model.id).or(self.model.take());

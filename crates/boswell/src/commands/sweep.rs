@@ -1,4 +1,4 @@
-//! `boswell sweep`: everything new in the agents' logs is read, masked and kept.
+//! `boswell sweep`: reads, masks and stores everything new in the agents' logs.
 
 use memory::retention::reasons_in_words;
 use memory::sweep::SweepReport;
@@ -15,7 +15,7 @@ use crate::scheduled_runs;
 use crate::sweeping::{Order, sweep, to_answer};
 use crate::ui::{BAD, FAINT, Format, STRONG, Ui, escape, measure};
 
-/// Columns of the log of background runs.
+/// The width of lines in the log of background runs.
 const LOG_COLUMNS: usize = 120;
 
 /// Read what is new in the agents' logs into the memory
@@ -62,7 +62,7 @@ fn run_scheduled(ui: &mut Ui, context: &Context, args: &SweepArgs) -> Result<Out
     let (mut log, printed) = ui.captured(LOG_COLUMNS);
     let swept = sweep_once(&mut log, context, args);
     match &swept {
-        // Another sweep was running; the next try is within the hour.
+        // Another sweep was running; the scheduler tries again within the hour.
         Ok((_, None)) => return Ok(Outcome::Done),
         Ok((_, Some(sentence))) => scheduled_runs::remember(directory, context.now, sentence),
         Err(error) => {
@@ -73,13 +73,13 @@ fn run_scheduled(ui: &mut Ui, context: &Context, args: &SweepArgs) -> Result<Out
     _ = log.flush();
     let is_logged = job_log::append(directory, context.now, "scheduled sweep", &printed.text());
     match swept {
-        // Cron appends standard error to the same log: the error stands there once.
+        // Cron appends standard error to the same log, so the error must not be printed a second time.
         Err(error) if is_logged => Ok(Outcome::Exit(error.exit_code())),
         swept => swept.map(|(outcome, _)| outcome),
     }
 }
 
-/// Sweeps, and tells in a sentence what came of it; none where somebody else was sweeping.
+/// Sweeps. Also returns the result as a sentence, or `None` if another process was sweeping.
 fn sweep_once(ui: &mut Ui, context: &Context, args: &SweepArgs) -> Result<(Outcome, Option<String>), CommandError> {
     let started = context.clock();
     let roots = roots(context, &args.agent, &args.root);
@@ -118,7 +118,7 @@ fn sweep_once(ui: &mut Ui, context: &Context, args: &SweepArgs) -> Result<(Outco
     Ok((tell_loss(ui, context, &report.evicted), Some(sentence)))
 }
 
-/// What a sweep did, for people. Those who want quiet hear of what could not be read alone.
+/// Prints the results of a sweep as text. With `--quiet`, prints only what could not be read.
 pub(crate) fn show(ui: &mut Ui, report: &SweepReport, is_dry: bool) -> Result<(), CommandError> {
     if !ui.is_quiet() {
         show_numbers(ui, report, is_dry)?;
@@ -133,7 +133,8 @@ pub(crate) fn show(ui: &mut Ui, report: &SweepReport, is_dry: bool) -> Result<()
     Ok(())
 }
 
-/// Logs that were neither read nor read before: a session that lies in two places is read once, an empty log not at all.
+/// Returns a note about logs that were neither read now nor earlier: copies of a session, which is read once, and empty
+/// logs.
 fn others(report: &SweepReport) -> String {
     let known = report.files_read + report.files_unchanged;
     match report.files_seen.saturating_sub(known) {

@@ -1,4 +1,4 @@
-//! `boswell tag`: words by which sessions are found again.
+//! `boswell tag`: labels for finding sessions again.
 
 use memory::annotations::{self, AnnotationError, Tag, TagChange};
 use memory::store::{Annotations, LockWait, Store};

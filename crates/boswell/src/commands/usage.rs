@@ -1,4 +1,4 @@
-//! `boswell usage`: tokens and money, by whatever a person wants to see them by.
+//! `boswell usage`: tokens and cost, grouped by any dimension.
 
 mod blocks;
 mod rows;
@@ -72,7 +72,7 @@ enum Report {
     Blocks,
 }
 
-/// What `--by` groups usage by.
+/// The values of `--by`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum GroupBy {
     Dimension(UsageDimension),
@@ -80,7 +80,7 @@ enum GroupBy {
     Block,
 }
 
-/// How usage is shown.
+/// The form in which usage is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum UsageView {
     Rows,
@@ -183,7 +183,7 @@ fn report_nothing(ui: &mut Ui, sessions: &[ListedSession], view: UsageView) -> R
     Ok(Outcome::NothingFound)
 }
 
-/// What has no price is said once, with what to do about it.
+/// Prints one warning about calls without a price, with a hint on how to add one.
 fn tell_unpriced(ui: &mut Ui, bills: &[Bill]) {
     if ui.format != Format::Text {
         return;

@@ -1,7 +1,8 @@
-//! `boswell watch`: the memory follows the agents while they work.
+//! `boswell watch`: updates the memory while the agents work.
 //!
-//! Changes are told by the system where it can, and looked for where it cannot. What grew is read after a short quiet, by the
-//! same sweep as always, of those logs alone; now and then everything is looked at, for what nobody told.
+//! The operating system reports changes if it can; otherwise the logs are polled. A log that grew is read after a short
+//! pause, by the same sweep as always but restricted to changed logs. From time to time all logs are checked, in case a
+//! notification was missed.
 
 mod changes;
 mod view;
@@ -21,10 +22,10 @@ use crate::error::{CommandError, Outcome};
 use crate::sweeping::{Order, sweep};
 use crate::ui::Ui;
 
-/// A log is read when nothing was added to it for so long, or, while it grows on, every so often.
+/// A log is read when it did not grow for `QUIET` or, while it keeps growing, every `PATIENCE`.
 const QUIET: Duration = Duration::from_millis(300);
 const PATIENCE: Duration = Duration::from_millis(1200);
-/// Everything is looked at this often, whatever was told.
+/// How often all logs are checked, regardless of notifications.
 const ALL: Duration = Duration::from_secs(1800);
 
 /// Follow the agents while they work, and store what they write
@@ -57,7 +58,7 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &WatchArgs) -> Result<Ou
         lets_go: false,
         only: None,
     };
-    // What was written while nobody watched.
+    // Reads what was written before the watch started.
     let report = sweep(ui, context, &order)?;
     let clock = context.clock();
     let mut changes = Changes::of(&roots, args.poll.map(Duration::from_secs), context.clock());
@@ -92,10 +93,11 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &WatchArgs) -> Result<Ou
         };
         match read {
             Ok(paths) => view.show(ui, context, paths.as_deref())?,
-            // Somebody else reads it: it is there, or told again soon.
+            // Another process is writing and may have read this log; the next check makes sure.
             Err(StoreError::Busy) => changes.again(),
             Err(error) => {
-                // A full disk may have room again; nothing is lost meanwhile, for logs stay where they are.
+                // A full disk may have space again later. Nothing is lost in the meantime, because the logs stay where
+                // they are.
                 ui.warning(format_args!("{error}"));
                 changes.again();
             }
@@ -107,7 +109,7 @@ fn millis(span: Duration) -> u64 {
     u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// What is watched, and with which eyes.
+/// The arguments that all sweeps of a watch share.
 struct Watched<'w> {
     context: &'w Context,
     roots: &'w [LogRoot],
@@ -115,7 +117,7 @@ struct Watched<'w> {
 }
 
 impl Watched<'_> {
-    /// Reads what grew: some logs, or all.
+    /// Reads the logs that grew: those of `only`, or all.
     fn read(&self, only: Option<&[PathBuf]>) -> Result<(), StoreError> {
         let context = self.context;
         let sweep = Sweep {
@@ -130,7 +132,7 @@ impl Watched<'_> {
     }
 }
 
-/// The memory, to answer from.
+/// Opens the memory for reading, if it exists.
 fn open(context: &Context) -> Result<Option<Store>, CommandError> {
     Ok(Store::open_existing(&context.places.data_dir)?)
 }

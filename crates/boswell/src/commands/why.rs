@@ -1,4 +1,4 @@
-//! `boswell why`: which turns touched a file, and which one wrote a line of it.
+//! `boswell why`: finds the turns that touched a file, and the one that wrote a line.
 
 mod text;
 
@@ -66,7 +66,7 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &WhyArgs) -> Result<Outc
     };
     let store = open_memory(context)?;
     let filters = args.filters.resolve(context, &store, ToolMeans::Sessions)?;
-    // What is shown is masked; a key that is not there yet is not worth writing for that.
+    // Output is always masked, but this question is no reason to create the masking key.
     let masker = context.masker(false)?;
     let mut question = FileQuery {
         path: &path,
@@ -145,7 +145,8 @@ fn needs_lookup(found: &Result<FileAnswer, WhyError>, path: &Path, args: &WhyArg
     is_unknown && (is_name || args.filters.repo.is_some())
 }
 
-/// A file that exists here may share its name with files of other projects: names the one that was edited last.
+/// Prints a hint with the newest other file of the same name, because an existing file may share its name with files of
+/// other projects.
 fn hint_at_others(ui: &mut Ui, place: &Path, others: &[RecordedPath]) {
     let Some(newest) = others.first() else { return };
     let name = escape(&place.to_string_lossy()).into_owned();
@@ -189,7 +190,8 @@ fn list_candidates(
     Ok(Outcome::Done)
 }
 
-/// A path and perhaps a line, as compilers write them. A file whose own name ends so is meant first.
+/// Parses a path with an optional line, in the format of compilers. An existing file whose name ends like that takes
+/// precedence.
 fn place_of(place: &Path, directory: &Path) -> Result<(PathBuf, Option<u64>), CommandError> {
     let whole = (place.to_owned(), None);
     let Some(text) = place.to_str().filter(|_| !directory.join(place).exists()) else {
@@ -204,7 +206,7 @@ fn place_of(place: &Path, directory: &Path) -> Result<(PathBuf, Option<u64>), Co
         return Ok(whole);
     };
     let Some(last) = number(last) else { return Ok(whole) };
-    // A column may stand behind the line.
+    // A column may follow the line.
     let inner = before
         .rsplit_once(':')
         .and_then(|(path, line)| Some((path, number(line)?)));
@@ -227,7 +229,7 @@ fn told(error: WhyError, place: &Path) -> CommandError {
     }
 }
 
-/// What is shown of an answer.
+/// An answer and the options for printing it.
 struct Shown<'a> {
     store: &'a Store,
     place: &'a Path,
@@ -307,7 +309,7 @@ fn evicted_record(evicted: &EvictedEdits) -> WhyEvicted<'_> {
     }
 }
 
-/// A hunk as rows with their signs, behind a line that says where it stood.
+/// Returns a hunk as rows with their signs, below a heading with its position.
 fn hunk_lines(hunk: &Hunk) -> Vec<String> {
     let head = match (hunk.old_line, &hunk.below) {
         (Some(line), _) => format!("@@ line {line}"),
@@ -326,7 +328,7 @@ fn sign(side: Side) -> char {
     }
 }
 
-/// How it is known who wrote a line, in words.
+/// Describes how it is known who wrote a line.
 fn evidence(line: &LineOrigin) -> String {
     let sha = line
         .commit

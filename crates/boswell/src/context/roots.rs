@@ -11,7 +11,7 @@ use crate::config::{Config, expand_home};
 use crate::env as variables;
 use crate::env::Environment;
 
-/// A directory in which an agent keeps its sessions.
+/// A directory with sessions of an agent.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Root {
     pub(crate) agent: Agent,
@@ -21,7 +21,7 @@ pub(crate) struct Root {
     pub(crate) origin: RootOrigin,
 }
 
-/// What names a root.
+/// The source of a root's path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RootOrigin {
     /// The agent's default directory.
@@ -98,8 +98,8 @@ pub(super) fn find_roots(config: &Config, environment: &Environment, places: &Pl
     unique
 }
 
-/// Splits the value of Claude's variable. In practice it can hold several directories with commas between them; a
-/// single directory whose name has a comma is still one directory.
+/// Splits the value of Claude's variable, which in practice can hold several directories separated by commas. A single
+/// directory with a comma in its name stays one directory.
 fn told_paths(agent: Agent, told: &OsStr, places: &Places) -> Vec<PathBuf> {
     let whole = places.current_dir.join(told);
     let listed = told

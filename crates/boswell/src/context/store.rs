@@ -1,4 +1,4 @@
-//! Where the memory is: in the data directory, or on a server that the settings name; also the password of that server
+//! The location of the memory: the data directory, or a server that the settings name. Also the password of that server
 //! and the name of the writer. A password is never printed.
 
 use std::ffi::OsStr;
@@ -13,7 +13,7 @@ use crate::env as variables;
 use crate::env::Environment;
 use crate::error::CommandError;
 
-/// What is known of databases besides their URLs.
+/// Where passwords of databases are looked up if a URL contains none.
 #[derive(Default)]
 pub(crate) struct Passwords {
     told: Option<String>,

@@ -143,7 +143,7 @@ fn draw_filters(frame: &mut Frame<'_>, area: Rect, state: &State, look: &Look) {
     frame.render_widget(Line::from(Span::styled(count, look.faint)).right_aligned(), area);
 }
 
-/// Returns how much was found and how much the filters hide, in as many words as there is room for.
+/// Returns the number of results and of hidden matches, in the longest form that fits.
 fn count_text(count: &str, hidden: Option<&str>, columns: usize) -> String {
     let Some(hidden) = hidden else { return count.to_owned() };
     let (turns, _) = hidden.split_once(" in ").unwrap_or((hidden, ""));
@@ -269,7 +269,7 @@ fn fit_pieces<'a>(pieces: &[(String, Mark)], columns: usize, look: &Look) -> Vec
     let mut spans = Vec::new();
     let mut room = columns;
     for (at, (text, mark)) in pieces.iter().enumerate() {
-        // Without a mark, the beginning says most.
+        // Without a match, the beginning of the text is most useful.
         let is_lead =
             at == 0 && pieces.len() > 1 && *mark == Mark::Plain && all > columns && measure::width(text) > columns / 3;
         let text = if is_lead {

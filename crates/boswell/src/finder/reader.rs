@@ -41,7 +41,7 @@ struct LinePlace {
     line: usize,
 }
 
-/// What the finder has to do after a key.
+/// The action that the finder takes after a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ReaderAction {
     Nothing,

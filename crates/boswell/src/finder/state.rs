@@ -104,7 +104,7 @@ pub(crate) struct Around {
     pub(crate) mark: Mark,
 }
 
-/// What the finder has to do after a key.
+/// The action that the finder takes after a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Action {
     Nothing,

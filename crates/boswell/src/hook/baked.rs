@@ -1,5 +1,5 @@
-//! What a hook must know but cannot look up: the directories of the agents' logs, and the environment in which it was
-//! installed. They are stored in a small file next to the store.
+//! The data that a hook needs but cannot look up: the directories of the agents' logs, and the environment in which the
+//! hook was installed. They are stored in a small file next to the store.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -28,7 +28,7 @@ const VARIABLES: [&str; 9] = [
     "XDG_DATA_HOME",
 ];
 
-/// What was known when the hooks were installed.
+/// The environment and the roots when the hooks were installed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Baked {
     variables: BTreeMap<String, String>,
@@ -37,7 +37,8 @@ pub(crate) struct Baked {
 }
 
 impl Baked {
-    /// Returns what this process knows. The directory of the memory is stored explicitly, whatever the variables say.
+    /// Returns the data of this process. The directory of the memory is stored explicitly, even if no variable names
+    /// it.
     pub(crate) fn here(surroundings: &Surroundings, context: &Context) -> Self {
         let get = |name: &&str| {
             let value = surroundings.environment.get(name)?.to_str()?;

@@ -72,7 +72,7 @@ impl NoteAttempts {
     }
 }
 
-/// The lock: the one that the hook handed over, or else one of our own.
+/// Returns the lock: the one that the hook passed on, or a new one.
 fn own_lock(home: &Path) -> Option<File> {
     #[cfg(unix)]
     {
@@ -187,14 +187,14 @@ fn look(logs: &BTreeSet<PathBuf>) -> Look {
     logs.iter().map(one).collect()
 }
 
-/// Nobody sends: it is the wait that counts.
+/// Waits for a moment. Nothing is ever sent: the channel only serves as a timer.
 fn pause() {
     let (_sender, receiver) = channel::<()>();
     _ = receiver.recv_timeout(EVERY);
 }
 
 impl Ui {
-    /// For those whom nobody hears.
+    /// Returns a `Ui` without a terminal that prints only warnings and errors.
     fn silent() -> Self {
         let stream = crate::ui::Stream {
             is_terminal: false,

@@ -1,10 +1,11 @@
-//! An answer on a terminal that fits a model's budget: see [`::render::budget`].
+//! Fits an answer on a terminal into a model's budget: see [`::render::budget`].
 
 pub(crate) use ::render::budget::{
     BudgetBlock as Block, TOKEN_CHARS, choose_blocks as choose, estimate_tokens as tokens,
 };
 
-/// The characters of a line that a reader sees, and its break. Colours are ours alone: others are escaped.
+/// Counts the visible characters of a line and its line break. All escape codes are our own colours, because those in
+/// other text are escaped.
 pub(crate) fn visible_chars(line: &str) -> usize {
     let (mut count, mut is_color) = (1, false);
     for c in line.chars() {

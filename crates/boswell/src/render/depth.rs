@@ -1,4 +1,4 @@
-//! How much of each turn is shown, by the names that every verb with `--depth` takes.
+//! How much of each turn is shown: the values of every `--depth`.
 
 use clap::ValueEnum;
 use transcript::{Actor, Kind, SessionEvent};

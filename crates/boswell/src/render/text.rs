@@ -1,4 +1,4 @@
-//! A transcript for people: a header, then turns with their events, one line each.
+//! A transcript as text: a header, then turns with one line per event.
 
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
@@ -13,16 +13,16 @@ use crate::ui::prose::StyledLine;
 use crate::ui::{BAD, FAINT, GOOD, HEADING, STRONG, Ui, escape, escape_lines, measure};
 use memory::store::Operation;
 
-/// Columns of the word that says who or what an event is.
+/// The width of an event's label.
 const LABEL_COLUMNS: usize = 14;
-/// How far the text of an event is indented.
+/// The indentation of an event's text.
 const BODY_COLUMNS: usize = 8;
 /// Maximum width of prose; longer lines are tiring to read.
 pub(crate) const PROSE_COLUMNS_MAX: usize = 96;
-/// Columns before the summary of an event: line, time and label with the room between them.
+/// Columns before the summary of an event: line, time and label with the gaps between them.
 const LEAD_COLUMNS: usize = 6 + 2 + 8 + 2 + LABEL_COLUMNS + 1;
 
-/// Shows a session and its subagents.
+/// Prints a session and its subagents.
 pub(crate) fn session(
     ui: &mut Ui,
     session: &SessionReading,
@@ -33,7 +33,7 @@ pub(crate) fn session(
 ) -> Result<(), CommandError> {
     for log in session.logs() {
         let Some(told) = &log.reading.session else { continue };
-        // A subagent of which nothing is asked for is not worth its header.
+        // The header of a subagent is left out if none of its events is requested.
         let is_asked = log.reading.events.is_empty() || log.reading.events.iter().any(wanted);
         if !std::ptr::eq(log, &session.main) && !is_asked {
             continue;
@@ -66,12 +66,12 @@ pub(crate) fn session(
     Ok(())
 }
 
-/// Prints lines that are made already.
+/// Prints finished lines.
 pub(crate) fn rows(ui: &mut Ui, lines: Vec<String>) -> Result<(), CommandError> {
     lines.iter().try_for_each(|line| Ok(ui.row(line)?))
 }
 
-/// What stands above a transcript.
+/// The content of the header above a transcript.
 pub(crate) struct Head<'a> {
     pub(crate) told: &'a Session,
     pub(crate) events: u64,
@@ -136,7 +136,7 @@ pub(crate) fn header(ui: &Ui, head: &Head<'_>, zone: &TimeZone) -> Vec<String> {
     lines
 }
 
-/// The lines of tokens: of this log, and of the whole session where it has subagents.
+/// Returns the lines about tokens: those of this log and, if there are subagents, those of the whole session.
 fn tokens(ui: &Ui, all: &SessionReading, log: &LogReading) -> Vec<String> {
     let counted = all.counted_calls();
     let at = all
@@ -166,7 +166,7 @@ pub(crate) fn told_tokens(calls: &[&Call]) -> String {
     )
 }
 
-/// The heading of a turn, or of what stands before the first one.
+/// Returns the heading of a turn, or that of the events before the first turn.
 pub(crate) fn heading(ui: &Ui, turns: &[Turn], turn: Option<u32>, zone: &TimeZone) -> String {
     let at = turn.and_then(|turn| turns.binary_search_by_key(&turn, |known| known.turn).ok());
     let Some(turn) = at.map(|at| &turns[at]) else {
@@ -212,7 +212,7 @@ pub(crate) fn turn_facts(turn: &Turn, zone: &TimeZone) -> Vec<String> {
     about
 }
 
-/// One event in one line.
+/// Returns an event as one line.
 pub(crate) fn row(ui: &Ui, event: &SessionEvent, all_side: bool, zone: &TimeZone) -> String {
     let time = event
         .ts
@@ -295,7 +295,8 @@ pub(crate) fn event_outcome(event: &SessionEvent) -> String {
     tail.join(", ")
 }
 
-/// Returns the words of a message. A command to the agent is logged as a record; its summary is what was typed.
+/// Returns the text of a message. A slash command is logged as a markup record, so its summary is used, which is what
+/// the user typed.
 pub(crate) fn message_words<'t>(event: &'t SessionEvent, text: Option<&'t str>) -> &'t str {
     match text {
         Some(text) if !text.trim_start().starts_with("<command-") => text,
@@ -329,7 +330,7 @@ pub(crate) fn event_lines(
     }
     let words = message_words(event, Some(text)).trim();
     let room = ui.columns().map(|columns| columns.saturating_sub(LEAD_COLUMNS));
-    // A picture has no words.
+    // An image has no text.
     if words.is_empty() {
         return vec![with_summary(&event.summary)];
     }
@@ -357,13 +358,13 @@ pub(crate) fn event_lines(
     lines
 }
 
-/// The whole text of an event, under its line.
+/// Returns the whole text of an event, indented.
 pub(crate) fn body(text: &str) -> Vec<String> {
     let line = |line: &str| format!("        {}", escape_lines(line));
     text.lines().map(line).collect()
 }
 
-/// When something was done; none where the number is no time.
+/// Returns the time of an operation, or `None` if it is out of range.
 pub(crate) fn when(operation: &Operation) -> Option<Timestamp> {
     Timestamp::from_microsecond(operation.at_micros).ok()
 }

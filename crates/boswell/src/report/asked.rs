@@ -1,4 +1,4 @@
-//! Which days a report is about.
+//! The days of a report, as given on the command line.
 
 use jiff::ToSpan;
 use jiff::civil::Date;

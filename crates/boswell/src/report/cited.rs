@@ -1,5 +1,5 @@
-//! Citations for a terminal: `claude:5e550000/T12 lines 210-231`, which names the session and its turn as every other answer does. Files keep
-//! the references of the workspace, which are the same on every machine.
+//! Citations for a terminal: `claude:5e550000/T12 lines 210-231`, which names the session and its turn like all other
+//! output. Files contain the references of the workspace, which are the same on every machine.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use memory::store::{Store, StoreError};
 
 use crate::session_ids::short_id;
 
-/// How citations are written.
+/// The format of citations.
 #[derive(Clone, Copy)]
 pub(super) enum CitationStyle<'c> {
     /// `(app, S0001, T0002, lines 21-55)`
@@ -17,7 +17,7 @@ pub(super) enum CitationStyle<'c> {
     Short(&'c ShortCitations),
 }
 
-/// Turns of one day by their references in the workspace.
+/// The names of the turns of one day, by their references in the workspace.
 #[derive(Debug, Default)]
 pub(super) struct ShortCitations {
     turns: HashMap<(String, String, String), String>,
@@ -50,8 +50,8 @@ fn key(citation: &Citation) -> (String, String, String) {
     (project_key.clone(), session_ref.clone(), turn_ref.clone())
 }
 
-/// Returns the name of a turn, such as `claude:5e550000/T12`. A workspace counts the turns of its day, so the number comes from the memory, by
-/// the lines of the turn; without a memory it is the workspace's.
+/// Returns the name of a turn, such as `claude:5e550000/T12`. A workspace only counts the turns of its day, so the
+/// number is looked up in the memory by the lines of the turn; without a memory it is that of the workspace.
 fn turn_name(excerpt: &TurnExcerpt, store: Option<&Store>) -> Result<String, StoreError> {
     let uid = format!("{}:{}", excerpt.agent, excerpt.session_id);
     let counted = excerpt.citation.turn_ref.trim_start_matches(['T', '0']);

@@ -1,4 +1,4 @@
-//! Text and sentences as HTML. Whatever a log says is text in it, and nothing else.
+//! Text and sentences as HTML. All text from logs is escaped.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -6,7 +6,7 @@ use std::fmt::Write;
 use memory::report::{Citation, DayReport, SentencePart, Statement};
 pub(super) use render::escape_html as escape;
 
-/// Where citations lead in one page.
+/// The targets of citations in a page.
 pub(super) struct Places {
     /// Projects by their key, in the order of the page.
     projects: BTreeMap<String, usize>,
@@ -32,7 +32,7 @@ impl Places {
         self.projects.get(key).copied().unwrap_or_default()
     }
 
-    /// The id of a turn in the page.
+    /// Returns the id of a turn in the page.
     pub(super) fn turn(&self, citation: &Citation) -> String {
         let project = self.project(&citation.project_key);
         let safe = |text: &str| text.chars().filter(char::is_ascii_alphanumeric).collect::<String>();
@@ -43,12 +43,12 @@ impl Places {
         )
     }
 
-    /// Whether the page shows a turn.
+    /// Returns whether the page shows a turn.
     pub(super) fn has_turn(&self, citation: &Citation) -> bool {
         self.shown.contains_key(&self.turn(citation))
     }
 
-    /// The id of the line that a citation begins with, or of its turn.
+    /// Returns the id of the first shown line of a citation, or that of its turn.
     fn target(&self, citation: &Citation) -> Option<String> {
         let turn = self.turn(citation);
         let lines = self.shown.get(&turn)?;
@@ -61,7 +61,7 @@ impl Places {
         Some(line.map_or_else(|| turn.clone(), |line| format!("{turn}-L{line}")))
     }
 
-    /// A sentence with its citations.
+    /// Returns a sentence with its citations.
     pub(super) fn sentence(&self, statement: &Statement) -> String {
         let mut html = words(&statement.words);
         for citation in &statement.citations {
@@ -89,7 +89,7 @@ impl Places {
         }
     }
 
-    /// A list of sentences.
+    /// Returns a list of sentences.
     pub(super) fn list(&self, statements: &[Statement]) -> String {
         let mut html = "<ul>".to_owned();
         for statement in statements {
@@ -99,7 +99,7 @@ impl Places {
     }
 }
 
-/// The words of a sentence.
+/// Returns the text of a sentence.
 pub(super) fn words(words: &[SentencePart]) -> String {
     let word = |word: &SentencePart| match word {
         SentencePart::Say(text) => escape(text),

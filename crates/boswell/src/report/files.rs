@@ -1,4 +1,4 @@
-//! Where pages are kept: beside the workspace of their day, written aside and renamed, for their owner alone.
+//! Stores pages next to the workspace of their day: atomically, and readable only by their owner.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -27,7 +27,7 @@ impl Kept {
     }
 }
 
-/// Keeps the pages of a day.
+/// Stores the pages of a day.
 pub(super) fn keep(workspace: &Path, day: &DayReport) -> Result<Kept, CommandError> {
     keep_as(
         &workspace.join("report"),
@@ -37,7 +37,7 @@ pub(super) fn keep(workspace: &Path, day: &DayReport) -> Result<Kept, CommandErr
     )
 }
 
-/// Keeps three pages under one name.
+/// Stores the three pages of a report under one name.
 pub(super) fn keep_as(name: &Path, markdown: &str, html: &str, json: &str) -> Result<Kept, CommandError> {
     let kept = Kept {
         markdown: name.with_extension("md"),
@@ -50,13 +50,13 @@ pub(super) fn keep_as(name: &Path, markdown: &str, html: &str, json: &str) -> Re
     Ok(kept)
 }
 
-/// A report as JSON for people and programs.
+/// Returns a report as indented JSON.
 pub(super) fn json(report: &impl Serialize) -> Result<String, CommandError> {
     let failed = |error| CommandError::internal(format_args!("cannot write JSON: {error}"));
     Ok(serde_json::to_string_pretty(report).map_err(failed)? + "\n")
 }
 
-/// Writes a file of the reports root: whole or not at all.
+/// Writes a file below the reports root atomically.
 pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<(), CommandError> {
     let written = || -> io::Result<()> {
         let directory = path.parent().unwrap_or(path);
@@ -70,7 +70,7 @@ pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<(), CommandError> {
     written().map_err(|error| failed(path, &error))
 }
 
-/// Writes a file to the path that the user names. It is private, because it holds session content.
+/// Writes a file to a path that the user named. It is private, because it contains text of sessions.
 pub(super) fn write_for_user(path: &Path, bytes: &[u8]) -> Result<(), CommandError> {
     write_private_output(path, bytes).map_err(|error| failed(path, &error))
 }

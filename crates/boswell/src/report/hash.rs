@@ -1,8 +1,8 @@
-//! What a page may run and look like: nothing but our own script and style, named by their hashes.
+//! The content security policy of a page: only our own script and style, identified by their hashes.
 
 use sha2::{Digest, Sha256};
 
-/// The policy of a page with this style and this script.
+/// Returns the policy of a page with this style and this script.
 pub(super) fn policy(style: &str, script: &str) -> String {
     format!(
         "default-src 'none'; style-src 'sha256-{}'; script-src 'sha256-{}'; base-uri 'none'; form-action 'none'",

@@ -1,4 +1,4 @@
-//! The page over all days: which there are, and what matters most in each.
+//! The index page: all days with a report, and the most important points of each.
 
 use std::fmt::Write;
 use std::fs;
@@ -13,10 +13,10 @@ use super::escape::{escape, words};
 use super::{files, page, shown};
 use crate::error::CommandError;
 
-/// So many lines stand for a day.
+/// Maximum number of lines per day.
 const LINES_MAX: usize = 3;
 
-/// What the index takes from a day.
+/// The fields of a day's report that the index needs.
 #[derive(Deserialize)]
 struct Entry {
     date: String,
@@ -25,7 +25,7 @@ struct Entry {
     summary: Vec<Statement>,
 }
 
-/// Writes the page over all days that have a report.
+/// Writes the index page.
 pub(super) fn write(reports_root: &Path) -> Result<(), CommandError> {
     let mut days: Vec<(Date, Entry)> = Vec::new();
     let entries = fs::read_dir(reports_root.join(diary::WORK_DIRECTORY))
@@ -35,7 +35,7 @@ pub(super) fn write(reports_root: &Path) -> Result<(), CommandError> {
     for entry in entries {
         let date = entry.file_name().to_str().and_then(|name| name.parse::<Date>().ok());
         let read = || serde_json::from_slice(&fs::read(entry.path().join("report.json")).ok()?).ok();
-        // What another program wrote there is not ours to list.
+        // A file that cannot be parsed was written by another program, so it is not listed.
         if let Some((date, day)) = date.and_then(|date| Some((date, read()?))) {
             days.push((date, day));
         }

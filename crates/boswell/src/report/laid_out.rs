@@ -1,4 +1,4 @@
-//! Days for reading on a terminal: headings, wrapped text and short citations instead of Markdown syntax.
+//! Days on a terminal: headings, wrapped text and short citations instead of Markdown syntax.
 
 use memory::report::DayReport;
 use memory::store::Store;

@@ -1,4 +1,4 @@
-//! A day as Markdown. Text from logs means itself in it: no sign of Markdown or HTML in it does anything.
+//! A day as Markdown. Text from logs is escaped, so that it contains no active Markdown or HTML.
 
 use std::fmt::Write;
 
@@ -67,7 +67,7 @@ pub(super) fn day(day: &DayReport, style: CitationStyle<'_>) -> String {
     page
 }
 
-/// Whether the day was over, and who wrote it if it was not us.
+/// Returns the status of the day, with the name of the writer if it was an agent.
 pub(super) fn status(day: &DayReport) -> String {
     let status = match &day.as_of {
         Some(as_of) => format!("not over: as of {as_of}"),
@@ -117,7 +117,7 @@ fn word(word: &SentencePart) -> String {
     }
 }
 
-/// Text that means itself. It never stands at the beginning of a line.
+/// Escapes Markdown and HTML in a text that is not at the beginning of a line, so that block markup needs no escape.
 pub(super) fn plain(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     let chars: Vec<char> = text.chars().collect();
@@ -126,9 +126,9 @@ pub(super) fn plain(text: &str) -> String {
         match c {
             '&' => escaped += "&amp;",
             '<' => escaped += "&lt;",
-            // Within a word it does nothing, and names are full of it.
+            // An underscore within a word is not markup, and names often contain one.
             '_' if near(at.checked_sub(1)) && near(Some(at + 1)) => escaped.push('_'),
-            // Two of them strike out; one is somebody's home.
+            // Two of them are markup; a single one is often a home directory.
             '~' if chars.get(at + 1) != Some(&'~') => escaped.push('~'),
             '\\' | '`' | '*' | '_' | '[' | ']' | '~' | '$' => {
                 escaped.push('\\');
@@ -141,7 +141,7 @@ pub(super) fn plain(text: &str) -> String {
     escaped
 }
 
-/// A name between as many backticks as it needs.
+/// Returns a name as code, between as many backticks as it needs.
 fn code(text: &str) -> String {
     let text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     let runs = text.split(|c| c != '`').map(str::len);

@@ -1,4 +1,4 @@
-//! Lets `boswell forget` know which pages tell of a session.
+//! Records in which pages a session appears, so that `boswell forget` can list them.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -12,7 +12,7 @@ use crate::error::CommandError;
 use crate::ui::Ui;
 use crate::waiting::say_waiting;
 
-/// Notes pages that were not noted before. Sessions that the memory does not know are none of its business.
+/// Records new pages. Sessions that are not in the memory are skipped.
 pub(super) fn note(
     ui: &mut Ui,
     context: &Context,

@@ -1,5 +1,5 @@
-//! A day as one page: no network, nothing but our own script, everything from logs as text. What matters stands first,
-//! and each citation opens the turn it names.
+//! A day as one HTML page: no network, only our own script, and all text from logs escaped. The most important points
+//! come first, and each citation opens the turn it names.
 
 use std::fmt::Write;
 
@@ -13,11 +13,11 @@ use super::{markdown, shown, timeline};
 use crate::render::text::plural;
 use crate::ui::measure;
 
-/// Added to the layout of the statistics page and to the style that all pages share.
+/// Appended to the styles of the statistics page and to those that all pages share.
 const LAYOUT: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 
-/// The page of a day.
+/// Returns the page of a day.
 pub(super) fn day(day: &DayReport) -> String {
     let places = Places::of(day);
     let zone = shown::zone(&day.timezone);
@@ -60,7 +60,7 @@ pub(super) fn day(day: &DayReport) -> String {
     frame(&title, "../../index.html", &body)
 }
 
-/// A page around a body.
+/// Returns a page with the given body.
 pub(super) fn frame(title: &str, index: &str, body: &str) -> String {
     let all_days = match index {
         "" => String::new(),
@@ -79,7 +79,7 @@ pub(super) fn frame(title: &str, index: &str, body: &str) -> String {
     )
 }
 
-/// The numbers of a day.
+/// Returns the numbers of a day.
 pub(super) fn cards(totals: &Totals) -> String {
     let count = measure::count;
     let some = |number: u64, name: &'static str, more: String| (number > 0).then(|| (count(number), name, more));
@@ -169,7 +169,7 @@ fn whole(day: &DayReport, places: &Places) -> String {
     }
 }
 
-/// The turns that are cited, folded.
+/// Returns the cited turns, folded.
 fn turns(day: &DayReport, places: &Places, zone: &TimeZone) -> String {
     let mut html =
         "<section class=\"project\"><h2>Turns</h2><p class=\"faint\">What the citations name, line by line.</p>"
@@ -191,7 +191,7 @@ fn turn(excerpt: &TurnExcerpt, places: &Places, zone: &TimeZone) -> String {
     );
     let mut last = 0;
     for line in &excerpt.lines {
-        // Several things can stand on one line; the first of them is where a citation leads.
+        // One line can contain several events. Only the first one gets the id, because ids must be unique.
         let own = if line.line == last {
             String::new()
         } else {

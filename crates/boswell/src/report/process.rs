@@ -1,4 +1,4 @@
-//! Runs a writer's program in a group of its own, up to a time, and takes the whole group away with it.
+//! Runs a writer's program in a process group of its own, with a time limit, and ends the whole group with it.
 
 use std::io::{self, Read, Write};
 use std::path::Path;
@@ -13,11 +13,11 @@ use crate::context::Clock;
 #[cfg(unix)]
 use crate::interrupt::SignalDelegation;
 
-/// Of what a program says on stderr, so much is remembered: its end.
+/// Maximum number of bytes of stderr that are stored; they are the last ones.
 const WORDS_BYTES: usize = 2048;
-/// How often it is asked whether it has ended.
+/// How often the program is checked.
 const LOOK: Duration = Duration::from_millis(50);
-/// How long its last words are waited for, once it has ended.
+/// Maximum time to wait for the rest of stderr after the program has ended.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
 /// How a run ended.
@@ -25,11 +25,11 @@ const LAST_WORDS: Duration = Duration::from_millis(500);
 pub(super) enum Ended {
     By(ExitStatus),
     TimedOut,
-    /// Somebody wants us to stop.
+    /// The user interrupted the run.
     Stopped,
 }
 
-/// A run that is over.
+/// The result of a run.
 #[derive(Debug)]
 pub(super) struct Ran {
     pub(super) ended: Ended,
@@ -37,7 +37,7 @@ pub(super) struct Ran {
     pub(super) last_words: String,
 }
 
-/// Runs a program to its end, and no longer than `timeout`.
+/// Runs a program until it ends, but no longer than `timeout`.
 pub(super) fn run(call: &Call, directory: &Path, timeout: Duration, stop: &Stop) -> io::Result<Ran> {
     let mut command = Command::new(&call.program);
     command
@@ -53,11 +53,11 @@ pub(super) fn run(call: &Call, directory: &Path, timeout: Duration, stop: &Stop)
     let (words, heard) = listen(&mut child);
     let input = child.stdin.take();
     let text = call.input.clone();
-    // Whoever does not read it must not hold us.
+    // A thread of its own writes the input, because a program that does not read it would block us.
     std::thread::spawn(move || _ = input.map(|mut input| input.write_all(text.as_bytes())));
     let clock = Clock::start();
     let stopped = loop {
-        // Who cannot be asked is taken for ended, and then ended.
+        // If the state of the program is unknown, it counts as ended, and is killed below.
         if has_ended(&mut child).unwrap_or(true) {
             break None;
         }
@@ -69,10 +69,12 @@ pub(super) fn run(call: &Call, directory: &Path, timeout: Duration, stop: &Stop)
         }
         std::thread::park_timeout(LOOK);
     };
-    // What it started goes with it, however it ended; until it is waited for, its number is its own.
+    // Child processes of the program are killed, too. This happens before `wait`, because the process id may be reused
+    // after it.
     end_group(&mut child);
     let status = child.wait()?;
-    // What it said last may still be in the pipe; somebody who left its group may hold that for ever.
+    // The last output may still be in the pipe. The wait is limited, because a process that left the group may hold the
+    // pipe open forever.
     _ = heard.recv_timeout(LAST_WORDS);
     let words = words.lock().map(|words| words.clone()).unwrap_or_default();
     let words = String::from_utf8_lossy(&words).into_owned();
@@ -83,7 +85,7 @@ pub(super) fn run(call: &Call, directory: &Path, timeout: Duration, stop: &Stop)
     })
 }
 
-/// Keeps the end of what a program says on stderr. The second one closes when all is heard.
+/// Collects the last part of stderr in a thread. The receiver disconnects when stderr is closed.
 fn listen(child: &mut Child) -> (Arc<Mutex<Vec<u8>>>, Receiver<()>) {
     let words = Arc::new(Mutex::new(Vec::new()));
     let (hearing, heard) = mpsc::channel();
@@ -126,7 +128,7 @@ fn has_ended(child: &mut Child) -> io::Result<bool> {
 fn end_group(child: &mut Child) {
     use rustix::process::{Pid, Signal, kill_process_group};
     if let Some(pid) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
-        // A group that is gone already is as good.
+        // An error means that the group has already ended.
         _ = kill_process_group(pid, Signal::KILL);
     }
 }
@@ -136,12 +138,13 @@ fn end_group(child: &mut Child) {
     _ = child.kill();
 }
 
-/// Whether somebody asks us to stop. A group of its own hears none of the terminal's signals, so we listen for it.
+/// Whether the user wants to stop. The program's own process group does not receive signals from the terminal, so this
+/// process has to handle them.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Stop(Arc<AtomicBool>);
 
 impl Stop {
-    /// Listens from here on.
+    /// Starts to handle signals.
     #[cfg(unix)]
     pub(super) fn listen() -> io::Result<Self> {
         use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};

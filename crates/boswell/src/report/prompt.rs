@@ -1,13 +1,13 @@
-//! What a writer is told: standing orders in a file of the workspace, and one prompt for each piece.
+//! The instructions for a writer: general rules in a file of the workspace, and one prompt per piece.
 
 use std::fmt::Write;
 
 use memory::report::writing::{ReportPart, WritingPhase};
 
-/// Stands on the first line of every file we put into a workspace for writers: such a file is ours to replace.
+/// Marks the first line of every file that Boswell puts into a workspace for writers. Only such files are replaced.
 pub(super) const MARKER: &str = "made by boswell for the writer of this day";
 
-/// The standing orders.
+/// Returns the general rules.
 pub(super) fn rules(language: &str) -> String {
     format!(
         "<!-- {MARKER} -->
@@ -26,7 +26,7 @@ You write one part of a diary page about coding sessions, through the tools of t
     )
 }
 
-/// The prompt for one piece.
+/// Returns the prompt for one piece.
 pub(super) fn prompt(piece: &ReportPart, language: &str) -> String {
     let (project, key) = (
         piece.project.as_deref().unwrap_or_default(),

@@ -1,4 +1,4 @@
-//! Hands finished files over: to a command of the user's, without a shell, or to the browser.
+//! Passes finished files on: to a command of the user, without a shell, or to the browser.
 
 use std::io::Write;
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::answers::page::PublishedReport;
 use crate::error::CommandError;
 use crate::ui::Ui;
 
-/// The words of a command line, as a shell splits them: quotes keep spaces, a backslash keeps the next character.
+/// Splits a command line like a shell: quotes preserve spaces, and a backslash preserves the next character.
 pub(super) fn words(flag: &str, line: &str) -> Result<Vec<String>, CommandError> {
     let mut words: Vec<String> = Vec::new();
     let mut word: Option<String> = None;
@@ -28,7 +28,8 @@ pub(super) fn words(flag: &str, line: &str) -> Result<Vec<String>, CommandError>
             (None | Some('"'), '\\') => {
                 let next = chars.next().ok_or_else(|| unfinished(line))?;
                 let word = word.get_or_insert_default();
-                // Inside double quotes a backslash is itself unless it guards something.
+                // Inside double quotes a backslash only escapes these characters; before others it is literal, as in a
+                // shell.
                 if quote.is_some() && !matches!(next, '"' | '\\' | '$' | '`') {
                     word.push('\\');
                 }
@@ -52,7 +53,7 @@ fn unfinished(line: &str) -> CommandError {
     CommandError::usage(format_args!("a quotation or an escape has no end: {line}"))
 }
 
-/// Runs the user's command with the files. The report stays, whatever becomes of it.
+/// Runs the user's command with the files. They stay even if the command fails.
 pub(super) fn run(ui: &mut Ui, words: &[String], days: &[DayReport], kept: &Kept) -> Result<(), CommandError> {
     let Some((program, arguments)) = words.split_first() else {
         return Err(CommandError::usage("`--publish` names no command"));
@@ -82,7 +83,7 @@ pub(super) fn run(ui: &mut Ui, words: &[String], days: &[DayReport], kept: &Kept
         .spawn()
         .map_err(|error| failed(error.to_string()))?;
     if let Some(mut input) = child.stdin.take() {
-        // Whoever does not read it has the paths.
+        // A command may ignore its input, because the paths are also its arguments.
         _ = writeln!(input, "{report}");
     }
     let status = child.wait().map_err(|error| failed(error.to_string()))?;
@@ -116,7 +117,7 @@ pub(super) fn open(ui: &mut Ui, page: &Path) -> Result<(), CommandError> {
         .with_hint(format_args!("the page is there: {}", page.display()))
     };
     let status = command.status().map_err(|error| failed(error.to_string()))?;
-    // Windows says 1 where all went well.
+    // `explorer` returns 1 on success.
     match status.success() || cfg!(windows) {
         true => ui.status(format_args!("Opened {}", page.display())),
         false => return Err(failed(status.to_string())),

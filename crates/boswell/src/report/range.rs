@@ -1,4 +1,4 @@
-//! Several days as one report: what matters in each, what is left open over all, and the way to each day's page.
+//! Several days as one report: the most important points of each, all open points, and links to the pages of the days.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -13,7 +13,7 @@ use super::{markdown, page, shown};
 use crate::answers::page::ReportRange;
 use crate::error::CommandError;
 
-/// So much of what a day leaves open is told.
+/// Maximum number of open points per day.
 const OPEN_MAX: usize = 6;
 
 impl<'d> ReportRange<'d> {
@@ -46,7 +46,7 @@ impl<'d> ReportRange<'d> {
     }
 }
 
-/// Adds up days. A session that goes over midnight is one of each day.
+/// Adds the totals of a day. A session that spans midnight counts on each day.
 fn add(to: &mut Totals, day: &Totals) {
     to.sessions += day.sessions;
     to.sessions_from_digests += day.sessions_from_digests;
@@ -66,7 +66,7 @@ fn add(to: &mut Totals, day: &Totals) {
     };
 }
 
-/// What a day leaves open.
+/// Returns the open points of a day.
 fn open(day: &DayReport) -> Vec<Statement> {
     let works = day.projects.iter().flat_map(|project| &project.works);
     works
@@ -75,7 +75,7 @@ fn open(day: &DayReport) -> Vec<Statement> {
         .collect()
 }
 
-/// Keeps the report of several days beside those of single ones.
+/// Stores the report of several days next to those of single days.
 pub(super) fn keep(reports_root: &Path, range: &ReportRange<'_>) -> Result<Kept, CommandError> {
     let name = reports_root
         .join("ranges")
@@ -103,7 +103,7 @@ pub(super) fn markdown<'c>(range: &ReportRange<'_>, style: impl Fn(usize) -> Cit
     text
 }
 
-/// Several days as a page.
+/// Returns several days as an HTML page.
 pub(super) fn page(range: &ReportRange<'_>) -> String {
     let title = range.title();
     let mut body = format!("<h1>{}</h1>{}", escape(&title), page::cards(&range.totals));

@@ -1,4 +1,4 @@
-//! Numbers, times and words as every page shows them. Times are those of the report's zone.
+//! Formats numbers, times and words for all pages. Times are in the zone of the report.
 
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
@@ -10,7 +10,7 @@ use crate::render::text::plural;
 use crate::ui::measure;
 use render::dollars;
 
-/// The zone of a day. One that this machine does not know is shown in UTC.
+/// Returns the zone of a day, or UTC if this machine does not know it.
 pub(super) fn zone(name: &str) -> TimeZone {
     TimeZone::get(name).unwrap_or(TimeZone::UTC)
 }
@@ -33,7 +33,7 @@ pub(super) fn agent(word: &str) -> &str {
     known.map_or(word, |agent| agent.title())
 }
 
-/// How long something took, to the minute.
+/// Formats a duration, rounded to minutes.
 pub(super) fn span(seconds: u64) -> String {
     match seconds {
         0..60 => format!("{seconds} s"),
@@ -42,7 +42,7 @@ pub(super) fn span(seconds: u64) -> String {
     }
 }
 
-/// What it cost; empty where nothing is known of it.
+/// Formats the cost; returns `None` if nothing is known about it.
 pub(super) fn cost(totals: &Totals) -> Option<String> {
     let told = totals.cost_microusd.map(dollars);
     match (told, totals.unpriced_calls) {
@@ -68,7 +68,7 @@ pub(super) fn tests(totals: &Totals) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
-/// All numbers of a day or a project, in one line.
+/// Returns all numbers of a day or a project in one line.
 pub(super) fn numbers(totals: &Totals, with_projects: bool) -> String {
     let some = |count: u64, word: &str| (count > 0).then(|| plural(count, word));
     let parts = [
@@ -84,7 +84,7 @@ pub(super) fn numbers(totals: &Totals, with_projects: bool) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join(" · ")
 }
 
-/// When, by whom, how long and for how much.
+/// Returns the time, agents, duration and cost of a piece of work.
 pub(super) fn effort(work: &PieceOfWork, zone: &TimeZone) -> String {
     let agents: Vec<&str> = work.agents.iter().map(|word| agent(word)).collect();
     let time = match (work.started_at, work.ended_at) {
@@ -110,7 +110,7 @@ pub(super) fn effort(work: &PieceOfWork, zone: &TimeZone) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join(" · ")
 }
 
-/// The lists of a piece of work, with their headings.
+/// Returns the lists of a piece of work with their headings.
 pub(super) fn lists(work: &PieceOfWork) -> [(&'static str, &[memory::report::Statement]); 5] {
     [
         ("Asked", &work.asked),
@@ -121,7 +121,7 @@ pub(super) fn lists(work: &PieceOfWork) -> [(&'static str, &[memory::report::Sta
     ]
 }
 
-/// What the day shows as a whole, with its headings.
+/// Returns the lists of the whole day with their headings.
 pub(super) fn whole(day: &DayReport) -> [(&'static str, &[memory::report::Statement]); 3] {
     [
         ("Interventions", &day.whole.corrected),

@@ -1,4 +1,5 @@
-//! The day as a picture: a row per project, a bar per turn, coloured by agent. A day has as many hours as its zone says.
+//! The day as a chart: a row per project, a bar per turn, coloured by agent. The length of the day depends on the time
+//! zone.
 
 use std::fmt::Write;
 
@@ -10,16 +11,16 @@ use super::escape::{Places, escape};
 use super::shown;
 
 const WIDTH: f64 = 960.0;
-/// Room for the names of projects.
+/// The width of the projects' names.
 const LEFT: f64 = 150.0;
 const ROW: f64 = 26.0;
 const TOP: f64 = 8.0;
-/// A bar is never thinner.
+/// Minimum width of a bar.
 const BAR_MIN: f64 = 3.0;
-/// Rows beyond these share one.
+/// Maximum number of rows of their own; further projects share one row.
 const ROWS_MAX: usize = 12;
 
-/// The picture; none for a day on which nobody was at work.
+/// Returns the chart, or `None` for a day without work.
 pub(super) fn draw(day: &DayReport, places: &Places) -> Option<String> {
     let zone = shown::zone(&day.timezone);
     let start: Timestamp = day.report_window_utc.start.parse().ok()?;
@@ -69,7 +70,7 @@ impl Scale {
     }
 }
 
-/// Every third hour as the clock on the wall shows it.
+/// Draws every third hour in local time.
 fn hours(svg: &mut String, scale: &Scale, zone: &TimeZone, bottom: f64) {
     let mut at = scale.start;
     let mut hour = 0;

@@ -1,5 +1,5 @@
-//! Who writes a day, and how each known agent is started: one table. An agent gets our MCP server and, as far as it can be
-//! told, no other tool.
+//! The writers of a day, and how each known agent is started. An agent gets our MCP server and, as far as its options
+//! allow, no other tool.
 
 use std::path::{Path, PathBuf};
 
@@ -15,27 +15,27 @@ use crate::shell::quoted;
 /// The name of our server in an agent's settings.
 const SERVER: &str = "boswell";
 
-/// A writer other than ours.
+/// A writer other than Boswell itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Writer {
     Codex,
     Claude,
     Grok,
-    /// A command of the user's: its words.
+    /// A command of the user, split into words.
     Command(Vec<String>),
 }
 
-/// How a program is run.
+/// The command line and input of a program.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Call {
     pub(super) program: PathBuf,
     pub(super) arguments: Vec<String>,
     pub(super) variables: Vec<(&'static str, String)>,
-    /// What it reads on its standard input.
+    /// The text for its standard input.
     pub(super) input: String,
 }
 
-/// What an agent starts to reach the workspace.
+/// The command that an agent runs to start our MCP server.
 #[derive(Debug)]
 pub(super) struct Server {
     program: String,
@@ -44,7 +44,7 @@ pub(super) struct Server {
 }
 
 impl Writer {
-    /// Reads `--writer`; `None` is our own.
+    /// Parses `--writer`; returns `None` for Boswell's own writer.
     pub(super) fn parse(told: &str) -> Result<Option<Self>, CommandError> {
         Ok(match told {
             "default" => None,
@@ -55,7 +55,7 @@ impl Writer {
         })
     }
 
-    /// What the page and messages call it.
+    /// Returns its name for the page and messages.
     pub(super) fn name(&self) -> String {
         match self {
             Self::Codex => "codex".to_owned(),
@@ -70,7 +70,7 @@ impl Writer {
         }
     }
 
-    /// The file in which it looks for standing orders.
+    /// Returns the file from which the agent reads general rules.
     pub(super) fn rules_file(&self) -> &'static str {
         match self {
             Self::Claude => "CLAUDE.md",
@@ -78,10 +78,10 @@ impl Writer {
         }
     }
 
-    /// A settings file it needs in the workspace, and what stands in it.
+    /// Returns the name and content of a settings file that the agent needs in the workspace.
     pub(super) fn settings_file(&self, server: &Server) -> Option<(&'static str, String)> {
         match self {
-            // Grok takes servers from files alone.
+            // Grok only reads servers from files.
             Self::Grok => {
                 let mut table = toml::Table::new();
                 table.insert("command".to_owned(), server.program.clone().into());
@@ -95,7 +95,7 @@ impl Writer {
         }
     }
 
-    /// Where its program lies.
+    /// Returns the path of its program.
     pub(super) fn find(&self, context: &Context) -> Result<PathBuf, CommandError> {
         match self {
             Self::Codex => find(context, "codex"),
@@ -105,7 +105,7 @@ impl Writer {
         }
     }
 
-    /// How it is asked for one piece.
+    /// Returns the call that makes it write one piece.
     pub(super) fn call(
         &self,
         context: &Context,
@@ -131,7 +131,7 @@ impl Writer {
     }
 }
 
-/// Settings for one run: our server without questions, no shell, no web, nothing that writes.
+/// Returns the arguments for Codex: our server without approval prompts, no shell, no web, and no write access.
 fn codex(workspace: &Path, server: &Server, others: &[String]) -> Vec<String> {
     let words = [
         "exec",
@@ -148,7 +148,7 @@ fn codex(workspace: &Path, server: &Server, others: &[String]) -> Vec<String> {
         of_server("command", server.program.clone().into()),
         of_server("args", server.arguments.clone().into()),
         of_server("env", toml::Value::Table(server.environment())),
-        // Without somebody to ask, Codex refuses every call that is not approved beforehand.
+        // Codex runs without a user here, so it refuses every call that is not approved in advance.
         of_server("default_tools_approval_mode", "approve".into()),
         "features.shell_tool=false".to_owned(),
         "web_search=\"disabled\"".to_owned(),
@@ -160,12 +160,12 @@ fn codex(workspace: &Path, server: &Server, others: &[String]) -> Vec<String> {
             .chain(off)
             .flat_map(|setting| ["-c".to_owned(), setting]),
     );
-    // The prompt comes on standard input.
+    // The prompt is passed on standard input.
     arguments.push("-".to_owned());
     arguments
 }
 
-/// The servers that the user's own settings give Codex: a writer has ours alone.
+/// Returns the MCP servers in the user's Codex settings, which are disabled because a writer may only use ours.
 fn other_servers(context: &Context) -> Vec<String> {
     let roots = context
         .roots
@@ -176,7 +176,7 @@ fn other_servers(context: &Context) -> Vec<String> {
 }
 
 fn server_names(settings: &str) -> Vec<String> {
-    // What a name like this says on a command line is certain; Codex itself refuses others.
+    // Other characters would need quoting in a `--config` key, and Codex itself rejects such names.
     let is_plain = |name: &&String| {
         name.bytes()
             .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
@@ -228,7 +228,7 @@ fn grok(workspace: &Path, prompt: String) -> Vec<String> {
 }
 
 impl Server {
-    /// This program, as a server of one workspace.
+    /// Returns this program as an MCP server of one workspace.
     pub(super) fn new(context: &Context, workspace: &Path, writer: &Writer) -> Self {
         let words = ["mcp", "--workspace"].map(str::to_owned);
         let mut arguments = words.to_vec();
@@ -236,12 +236,12 @@ impl Server {
         Self {
             program: context.program.display().to_string(),
             arguments,
-            // An agent may start it with none of our variables.
+            // An agent may start the server without our environment variables.
             variables: context.own_variables.clone(),
         }
     }
 
-    /// The same for a shell.
+    /// Returns the command as one line for a shell.
     fn line(&self) -> String {
         let words = std::iter::once(&self.program).chain(&self.arguments);
         words.map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
@@ -253,14 +253,14 @@ impl Server {
     }
 }
 
-/// Where a program lies: by its path, or by its name in the search path.
+/// Returns the path of a program, which is given by its path or by its name in the search path.
 fn find(context: &Context, program: &str) -> Result<PathBuf, CommandError> {
     let missing = || {
         let message = format_args!("the writer's program is not on this machine: `{program}`");
         CommandError::user("program-missing", message).with_hint("install it, or put its directory into `PATH`")
     };
     if Path::new(program).components().count() > 1 {
-        // It runs in the workspace, and was named from here.
+        // The program runs in the workspace, but the user named it relative to the current directory.
         let path = context.places.current_dir.join(program);
         return path.is_file().then_some(path).ok_or_else(missing);
     }

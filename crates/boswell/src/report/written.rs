@@ -1,4 +1,5 @@
-//! Lets a writer write a day, piece by piece, until nothing is missing. What is written stays; who gets nowhere is stopped.
+//! Lets a writer write a day, piece by piece, until nothing is missing. Finished pieces are kept; a writer without
+//! progress is stopped.
 
 use std::fs;
 use std::path::Path;
@@ -17,10 +18,10 @@ use crate::day_workspace::damaged;
 use crate::error::CommandError;
 use crate::ui::Ui;
 
-/// So many of the missing references are told.
+/// Maximum number of missing references in a message.
 const TOLD_MAX: usize = 5;
 
-/// A day with a writer at it.
+/// A day and its writer.
 pub(super) struct DayWriter<'d> {
     pub(super) context: &'d Context,
     pub(super) writer: &'d Writer,
@@ -30,7 +31,7 @@ pub(super) struct DayWriter<'d> {
 }
 
 impl DayWriter<'_> {
-    /// Writes what is missing of some phases.
+    /// Writes the missing pieces of some phases.
     pub(super) fn write(&self, ui: &mut Ui, phases: &[WritingPhase]) -> Result<WritingProgress, CommandError> {
         let mut so_far = self.read_progress()?;
         let mut stop = None;
@@ -63,9 +64,10 @@ impl DayWriter<'_> {
         read_progress(self.workspace).map_err(damaged)
     }
 
-    /// Says once what leaves the machine, and puts the standing orders where the writer looks for them.
+    /// Warns once per writer that text leaves this machine, and writes the general rules to the file from which the
+    /// writer reads them.
     fn begin(&self, ui: &mut Ui) -> Result<(), CommandError> {
-        // Of who is not there nothing needs to be said.
+        // The error of a missing program comes before the warning, because then no text leaves this machine.
         self.writer.find(self.context)?;
         let name = self.writer.name();
         let told = self.reports_root.join("private").join(format!("told-{name}"));
@@ -85,7 +87,7 @@ impl DayWriter<'_> {
         Ok(())
     }
 
-    /// Puts a file of ours into the workspace, unless somebody else's is there.
+    /// Writes one of our files into the workspace, unless a file without our marker is in its place.
     fn put(&self, name: &str, text: &str) -> Result<(), CommandError> {
         let path = self.workspace.join(name);
         let is_free = match fs::symlink_metadata(&path) {
@@ -96,7 +98,7 @@ impl DayWriter<'_> {
             Ok(_) => false,
             Err(_) => true,
         };
-        // A directory that is a link would lead elsewhere.
+        // A directory that is a symbolic link could lead out of the workspace.
         let above = path.parent().and_then(|above| fs::symlink_metadata(above).ok());
         let is_inside = above.is_none_or(|above| above.is_dir());
         match is_free && is_inside {
@@ -105,7 +107,7 @@ impl DayWriter<'_> {
         }
     }
 
-    /// Asks for some pieces of one phase, several at once. Where one of them fails, no further one is begun.
+    /// Writes the open pieces of one phase in parallel. After an error no further piece is started.
     fn pieces(&self, ui: &mut Ui, stop: &Stop, open: Vec<ReportPart>) -> Result<(), CommandError> {
         let jobs = open.len().min(self.context.config.report.jobs);
         let waiting = Mutex::new(open.into_iter());
@@ -137,7 +139,7 @@ impl DayWriter<'_> {
         failed.map_or(Ok(()), Err)
     }
 
-    /// Asks for one piece until it is written.
+    /// Runs the writer on one piece until it is complete.
     fn piece(&self, tell: &Sender<String>, stop: &Stop, mut piece: ReportPart) -> Result<(), CommandError> {
         let settings = &self.context.config.report;
         let (name, title) = (self.writer.name(), piece.title());
@@ -208,7 +210,7 @@ impl DayWriter<'_> {
     }
 }
 
-/// Listens for signals, from the first run on: before it, they do what they always do.
+/// Handles signals from the first run on. Before that, they keep their default action.
 fn listening(stop: &mut Option<Stop>) -> Result<Stop, CommandError> {
     if let Some(stop) = stop {
         return Ok(stop.clone());

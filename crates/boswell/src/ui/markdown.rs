@@ -27,8 +27,8 @@ pub(crate) enum Ink {
     Plain,
 }
 
-/// Returns the lines of a Markdown text. A single line break stays one: people and agents type them on purpose.
-/// Prose takes at most `prose` columns, code and tables up to `columns`.
+/// Returns the lines of a Markdown text. A single line break is preserved, because users and agents type them on
+/// purpose. Prose takes at most `prose` columns, code and tables up to `columns`.
 pub(crate) fn markdown_lines(text: &str, prose: usize, columns: usize, ink: Ink) -> Vec<StyledLine> {
     let text = text.replace("\r\n", "\n");
     if text.len() > MARKDOWN_BYTES_MAX {

@@ -1,4 +1,4 @@
-//! Formats measures for people: sizes, counts, durations, ages, and the width of text.
+//! Formats measures as text: sizes, counts, durations, ages, and the width of text.
 
 use std::borrow::Cow;
 
@@ -121,7 +121,7 @@ pub(crate) fn fit(text: &str, columns: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{}…", &text[..end]))
 }
 
-/// Cuts the beginning of a text whose end says most, such as a path.
+/// Shortens a text at its beginning, because the end of a path, for example, identifies it best.
 pub(crate) fn fit_end(text: &str, columns: usize) -> Cow<'_, str> {
     if text.len() <= columns || width(text) <= columns {
         return Cow::Borrowed(text);

@@ -166,8 +166,8 @@ pub(crate) fn wrap_text(text: &str, columns: usize, style: Style) -> Vec<StyledL
     lines
 }
 
-/// Breaks a line in which every column counts, such as code or the output of a program: behind white space in the second half of a line if
-/// there is some, else between characters.
+/// Breaks a line in which every column counts, such as code or the output of a program: after white space in the second
+/// half of a line if there is some, otherwise between characters.
 pub(crate) fn wrap_code(line: &str, columns: usize, style: Style) -> Vec<StyledLine> {
     let line = line.replace('\t', TAB);
     let columns = columns.max(1);
@@ -217,9 +217,9 @@ pub(crate) fn wrap_painted(line: &str, columns: usize, indent: usize) -> Vec<Str
     lines
 }
 
-/// Breaks a line that has our colours in it and whose spaces count, such as a row of a table: at white space if possible, else between
-/// characters. Further lines are indented to where the second column of the first one begins. A line of one word without indent, such
-/// as a path to be copied, stays whole.
+/// Breaks a line that has our colours in it and whose spaces count, such as a row of a table: at white space if
+/// possible, otherwise between characters. Further lines are indented to the second column of the first line. A line of
+/// one word without indent, such as a path to be copied, stays whole.
 pub(crate) fn wrap_row(line: &str, columns: usize) -> Vec<String> {
     if line.len() <= columns {
         return vec![line.to_owned()];

@@ -109,7 +109,7 @@ impl FromStr for Time {
             .parse::<u64>()
             .ok()
             .and_then(|number| number.checked_mul(unit));
-        // A file tells its places in four bytes.
+        // Positions in the film file are 32-bit numbers, so films have a maximum length.
         ms.filter(|ms| (5_000..=6 * 3_600_000).contains(ms))
             .map(Self)
             .ok_or("not a time between 5 seconds and 6 hours")
@@ -117,7 +117,7 @@ impl FromStr for Time {
 }
 
 impl FilmArgs {
-    /// The first flag that was given and is for films alone.
+    /// Returns the first given flag that only films have.
     pub(super) fn given(&self) -> Option<&'static str> {
         let flags = [
             (self.speed.is_some(), "--speed"),
@@ -130,12 +130,12 @@ impl FilmArgs {
     }
 }
 
-/// Whether a form is a film.
+/// Returns whether a format is a film.
 pub(super) fn is_film(to: To) -> bool {
     matches!(to, To::Mp4 | To::Gif | To::Cast)
 }
 
-/// What cannot be asked of a film.
+/// Returns an error for flags that do not fit the format.
 pub(super) fn check(ui: &Ui, args: &RenderArgs, to: To) -> Result<(), CommandError> {
     let usage = |message: fmt::Arguments<'_>| Err(CommandError::usage(message));
     match (is_film(to), args.film.given()) {

@@ -1,4 +1,5 @@
-//! Gathers everything that is shown of a session, from the memory, from the source of an evicted session, or from a log without any memory.
+//! Gathers everything that a rendered session shows: from the memory, from the log of an evicted session, or from a log
+//! without a memory.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -20,21 +21,21 @@ use super::Means;
 use crate::error::{CommandError, told_log_error};
 use crate::turn_arg::TurnRange;
 
-/// Subagents of subagents are gathered as deep as this.
+/// Maximum depth of nested subagents.
 const NESTED_MAX: usize = 6;
-/// How a masked place begins.
+/// The start of the tag that replaces a secret.
 const MASKED: &str = "[REDACTED:";
 
 /// A session, gathered.
 pub(super) struct Gathered {
     pub(super) transcript: Transcript,
-    /// How many places of it are masked.
+    /// The number of masked secrets in it.
     pub(super) masked: u64,
     pub(super) origin: TextOrigin,
 }
 
 impl Gathered {
-    /// What leaves the machine has numbers for the fingerprints of secrets.
+    /// Replaces the fingerprints of secrets with numbers, because the rendered file may leave this machine.
     pub(super) fn number(&mut self) {
         let mut numbering = Numbering::default();
         self.masked = number(&mut self.transcript, &mut numbering);
@@ -87,8 +88,8 @@ fn number(transcript: &mut Transcript, numbering: &mut Numbering) -> u64 {
     count
 }
 
-/// Masks tokens that a terminal's colours cut in two. A page shows no colour codes, and takes subjects of commits from such texts: there
-/// the token would be whole. A text that holds one loses its colours.
+/// Masks tokens that are split by colour codes. A page drops the codes, which would make such a token whole again. A
+/// text that contains one loses its colours.
 fn mask_coloured(transcript: &mut Transcript, masker: &Masker) {
     for text in transcript.events.iter_mut().filter_map(|told| told.text.as_mut()) {
         if !text.contains(['\u{1b}', '\u{9b}']) {
@@ -104,7 +105,8 @@ fn mask_coloured(transcript: &mut Transcript, masker: &Masker) {
     }
 }
 
-/// Whether a masked place may stand in a text. Most have none, and are looked through once, by means made once.
+/// Returns whether a text may contain masked secrets. Most texts contain none, so one cheap search decides; its
+/// searchers are built once.
 fn is_tagged(text: &str) -> bool {
     static TAGS: LazyLock<[Finder<'static>; 2]> = LazyLock::new(|| {
         let of_bytes: Vec<String> = MASKED.bytes().map(|byte| byte.to_string()).collect();
@@ -113,16 +115,16 @@ fn is_tagged(text: &str) -> bool {
     TAGS.iter().any(|tag| tag.find(text.as_bytes()).is_some())
 }
 
-/// Who works for whom.
+/// The source of parent-child relations between sessions.
 pub(super) enum Family {
-    /// The memory is asked for each session.
+    /// Each session is looked up in the memory.
     Asked,
-    /// It was asked once for all: the children by whom they work for.
+    /// All subagents were read at once: the children by the uid of their parent.
     Known(HashMap<String, Vec<Session>>),
 }
 
 impl Family {
-    /// Asks once for all sessions.
+    /// Reads the relations of all sessions at once.
     pub(super) fn known(store: &Store) -> Result<Self, CommandError> {
         let mut children: HashMap<String, Vec<Session>> = HashMap::new();
         for child in store.reads().subagents()? {
@@ -141,7 +143,7 @@ impl Family {
     }
 }
 
-/// Gathers a session that the memory knows.
+/// Gathers a session from the memory.
 pub(super) fn known(
     texts: &SessionTexts<'_>,
     text: &SessionText<'_>,
@@ -167,7 +169,7 @@ pub(super) fn known(
     })
 }
 
-/// A session and its subagents, while they are gathered.
+/// The state while a session and its subagents are gathered.
 struct SessionGatherer<'g> {
     texts: &'g SessionTexts<'g>,
     means: &'g Means<'g>,
@@ -251,7 +253,7 @@ impl SessionGatherer<'_> {
         let store = self.texts.store;
         for child in self.family.children(store, session_uid)? {
             let uid = child.session_uid.as_str();
-            // A child of a child names both above it: it belongs to the nearest.
+            // A nested subagent names all its ancestors; it belongs to the nearest one.
             if !own_child(session_uid, &child) {
                 continue;
             }
@@ -270,7 +272,7 @@ impl SessionGatherer<'_> {
     }
 }
 
-/// Whether a session hangs on another one itself, and not on one between them.
+/// Returns whether a session is a direct child of another one.
 fn own_child(parent: &str, child: &Session) -> bool {
     let told = child
         .lineage
@@ -286,7 +288,7 @@ fn link_of(child: &Session) -> Option<Lineage> {
         .cloned()
 }
 
-/// A session from its log, without any memory.
+/// Gathers a session from its log, without a memory.
 pub(super) fn bare(
     path: &Path,
     agent: Option<Agent>,
@@ -349,7 +351,7 @@ fn bare_one(
         Ok::<(), std::convert::Infallible>(())
     };
     _ = logs::each_whole(log, disclosure, |event| is_asked(event, turns), take).map_err(told_log_error)?;
-    // Events of other parts come last: they are shown in their place.
+    // Events of other parts come last, so sorting puts them in their place.
     events.sort_by_key(|told| told.event.seq);
     let digest = digest::from_log(log, disclosure, Vec::new(), &means.digests).map_err(told_log_error)?;
     Ok(Some(Transcript {

@@ -1,7 +1,8 @@
-//! `boswell render --all`: a directory of pages with an index. A page is made again only when its session changed.
+//! `boswell render --all`: writes a directory of pages with an index. A page is written again only when its session
+//! changed.
 //!
-//! Beside the pages lies what was told of each session when its page was made: by it the next run knows what is still
-//! good, and makes the index without reading sessions again.
+//! A note beside each page records what the page was made from. The next run uses it to decide whether the page is
+//! current, and to build the index without reading the sessions again.
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
@@ -26,12 +27,12 @@ use crate::render::text::plural;
 use crate::session_arg::open_memory;
 use crate::ui::{Format, Ui, escape};
 
-/// Of how pages look. Those of another version are made again.
+/// The version of the page layout. Pages of another version are written again.
 const VERSION: u32 = 1;
 const PAGES: &str = "sessions";
 const NOTES: &str = ".boswell";
 
-/// What became of one session.
+/// The page of one session.
 struct Page {
     session: SiteSession,
     packed: String,
@@ -39,12 +40,12 @@ struct Page {
     is_new: bool,
 }
 
-/// What is known of a page: the first line of the file beside it.
+/// The first line of the file beside a page.
 #[derive(Serialize, Deserialize)]
 struct PageNote {
     masked: u64,
     session: SiteSession,
-    /// What the page was made of.
+    /// Identifies the state of the session from which the page was made.
     stamp: String,
 }
 
@@ -55,7 +56,7 @@ pub(super) fn run(ui: &mut Ui, context: &Context, args: &RenderArgs) -> Result<O
     let store = open_memory(context)?;
     let filters = args.filters.resolve(context, &store, ToolMeans::Sessions)?;
     let mut sessions = store.reads().listed()?;
-    // The page of a session whose text went with the budget stays; that of a forgotten one goes.
+    // The page of an evicted session stays, but that of a forgotten session is removed.
     let forgotten = store.reads().tombstones()?;
     sessions.retain(|session| {
         let is_own = !session.is_subagent && !forgotten.contains(&session.session_uid);
@@ -66,7 +67,7 @@ pub(super) fn run(ui: &mut Ui, context: &Context, args: &RenderArgs) -> Result<O
         directory: context.places.current_dir.join(output),
         means: Means::of(context, args)?,
         family: gather::Family::known(&store)?,
-        // Only the order of work hangs on it: a memory that cannot tell is rendered all the same.
+        // Sizes only determine the order of work, so an error here does not matter.
         sizes: store.reads().raw_bytes().unwrap_or_default(),
         context,
         masker: context.masker(false)?,
@@ -120,7 +121,7 @@ struct Site<'c> {
     directory: PathBuf,
     means: Means<'c>,
     family: gather::Family,
-    /// What is kept of each session, in bytes: about how long its page takes.
+    /// The stored size of each session in bytes, an estimate of how long its page takes.
     sizes: HashMap<String, u64>,
     context: &'c Context,
     masker: Masker,
@@ -137,8 +138,8 @@ impl Site<'_> {
         Ok(())
     }
 
-    /// The pages of all sessions, in their order; several are made at once. Large ones are begun first: all threads end
-    /// with small ones, and none waits long for another.
+    /// Makes the pages of all sessions in parallel, and returns them in the order of `sessions`. Large sessions come
+    /// first, so that no thread is left with a large one at the end.
     fn pages(&self, sessions: &[ListedSession]) -> Result<Vec<Page>, CommandError> {
         let mut order: Vec<usize> = (0..sessions.len()).collect();
         order.sort_by_key(|at| Reverse(self.sizes.get(&sessions[*at].session_uid)));
@@ -151,7 +152,7 @@ impl Site<'_> {
                 let Some(&at) = order.get(next.fetch_add(1, Ordering::Relaxed)) else {
                     return Ok(());
                 };
-                // What is asked of one session is asked of one state of the memory.
+                // Everything about one session is read from one snapshot of the memory.
                 let _look = store.look()?;
                 if let Some(page) = self.page(&store, &sessions[at])? {
                     made.lock().expect("no thread panics with it").push((at, page));
@@ -176,7 +177,8 @@ impl Site<'_> {
         Ok(made.into_iter().map(|(_, page)| page).collect())
     }
 
-    /// The page of one session: as it lies there, or made anew. None where nothing is left to make it of.
+    /// Returns the page of one session: the existing one if it is current, or a new one. Returns `None` if there is no
+    /// text to make it from.
     fn page(&self, store: &Store, session: &ListedSession) -> Result<Option<Page>, CommandError> {
         let uid = session.session_uid.as_str();
         let name = write::file_name(uid);
@@ -213,7 +215,7 @@ impl Site<'_> {
             masked: gathered.masked,
             is_new: true,
         };
-        // The note comes last: a page without one is made again.
+        // The note is written last, because a page without a note is written again.
         write::write_file(&note, |out| {
             let note = PageNote {
                 masked: page.masked,
@@ -226,7 +228,7 @@ impl Site<'_> {
         Ok(Some(page))
     }
 
-    /// What a page was made of: as long as it is the same, so is the page.
+    /// Returns a string that changes whenever the content of a session's page would change.
     fn stamp(&self, store: &Store, session: &ListedSession) -> Result<String, CommandError> {
         let reads = store.reads();
         let uid = session.session_uid.as_str();
@@ -243,7 +245,7 @@ impl Site<'_> {
         ))
     }
 
-    /// Takes away pages of sessions that are not asked for any more: only what we made ourselves.
+    /// Removes pages of sessions that are no longer selected. Only files that an earlier run wrote are removed.
     fn take_away(&self, pages: &[Page]) -> Result<(), CommandError> {
         let failed = |error| {
             CommandError::user(
@@ -270,7 +272,7 @@ impl Site<'_> {
     }
 }
 
-/// What was told of a session when its page was made, with the stamp of that time.
+/// Reads the note beside a page. Returns the stamp and the page.
 fn read_note(path: &Path) -> Option<(String, Page)> {
     let text = fs::read_to_string(path).ok()?;
     let (told, packed) = text.split_once('\n')?;

@@ -1,4 +1,4 @@
-//! `boswell render --watch`: what was made is made again whenever the session's log grows. The log is only read.
+//! `boswell render --watch`: renders again whenever the session's log grows. The log is only read.
 
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -12,9 +12,9 @@ use crate::context::Context;
 use crate::error::{CommandError, Outcome};
 use crate::ui::Ui;
 
-/// How often the log is looked at.
+/// How often the log is checked.
 const EVERY: Duration = Duration::from_millis(400);
-/// How often an open page loads itself anew.
+/// How often an open page reloads itself.
 const RELOAD_SECONDS: u32 = 3;
 
 pub(super) fn run(ui: &mut Ui, context: &Context, args: &RenderArgs, source: &Source) -> Result<Outcome, CommandError> {
@@ -22,7 +22,8 @@ pub(super) fn run(ui: &mut Ui, context: &Context, args: &RenderArgs, source: &So
     let Source::Log { path, .. } = &source else {
         return Err(CommandError::internal("what is watched is a log"));
     };
-    // Nobody sends: it is the wait that counts. Ctrl-C ends the process, and leaves no half page.
+    // Nothing is ever sent: the channel only serves as a timer. Ctrl-C ends the process and leaves no partial page,
+    // because files are written aside and renamed.
     let (_sender, receiver) = channel::<()>();
     let mut last = None;
     loop {
@@ -51,7 +52,7 @@ pub(super) fn run(ui: &mut Ui, context: &Context, args: &RenderArgs, source: &So
     }
 }
 
-/// The log of a session that is in the memory: it goes on there first.
+/// Returns the log as the source of a session in the memory, because the log grows before the memory does.
 fn of_log(context: &Context, source: &Source) -> Result<Source, CommandError> {
     let (path, masker) = match source {
         Source::Log { path, masker } => {
@@ -73,7 +74,7 @@ fn of_log(context: &Context, source: &Source) -> Result<Source, CommandError> {
     })
 }
 
-/// How far a log and those of its subagents are, by their sizes: logs only grow.
+/// Returns the sizes of a log and of its subagents' logs. Logs only grow, so the sizes show every change.
 fn stamp(path: &Path) -> Vec<(PathBuf, u64)> {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     let beside = sources::subagents_of(path, &stem).logs.into_iter().map(|log| log.path);

@@ -1,4 +1,4 @@
-//! Where what is made goes: whole or not at all, readable by its owner alone.
+//! Writes rendered files: atomically, and readable only by their owner.
 
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -14,12 +14,12 @@ use crate::error::CommandError;
 use crate::interrupt::UnfinishedFile;
 use crate::ui::Ui;
 
-/// What can be written to: films go back to their beginning when they know their end.
+/// An output that can seek. Films need it, because they write their header at the end.
 pub(super) trait Sink: Write + Seek {}
 
 impl<T: Write + Seek> Sink for T {}
 
-/// The standard output, in which nobody goes back.
+/// Standard output, which cannot seek.
 struct Stream<'o>(&'o mut dyn Write);
 
 impl Write for Stream<'_> {
@@ -38,7 +38,8 @@ impl Seek for Stream<'_> {
     }
 }
 
-/// Where it goes: where the user says, else a page goes into this directory and a text to the standard output.
+/// Returns the output path. Without `--output`, a page is written to the current directory and a text to standard
+/// output.
 pub(super) fn place(context: &Context, args: &RenderArgs, to: To, transcript: &Transcript) -> PathBuf {
     match &args.output {
         Some(path) if path.as_os_str() == "-" => path.clone(),
@@ -51,12 +52,12 @@ pub(super) fn place(context: &Context, args: &RenderArgs, to: To, transcript: &T
     }
 }
 
-/// A name for the file of a session, of its uid.
+/// Returns a file name for a session, made from its uid.
 pub(super) fn name_of(transcript: &Transcript) -> String {
     file_name(transcript.head.session.session_uid.as_str())
 }
 
-/// The same of a uid alone. Ids are strangers' text: what cannot be a name becomes one.
+/// Returns a file name for a uid. Ids come from logs, so every character that is not safe in a file name is replaced.
 pub(super) fn file_name(session_uid: &str) -> String {
     let plain = |c: char| {
         if c.is_ascii_alphanumeric() || "-_.".contains(c) {
@@ -70,7 +71,7 @@ pub(super) fn file_name(session_uid: &str) -> String {
     SafeName::new(&name).map_or_else(|| "session".to_owned(), |name| name.as_str().to_owned())
 }
 
-/// Writes to where it goes; gives how many bytes a file has.
+/// Writes to a path or to standard output. Returns the number of bytes of a file.
 pub(super) fn write(
     ui: &mut Ui,
     path: &Path,
@@ -82,7 +83,7 @@ pub(super) fn write(
         return Ok(0);
     }
     if path.as_os_str() == "-" {
-        // It has its index in front, which is known at the end: it is made beside the stream first.
+        // The index at the start of a film is only known at the end, so the film is first written to a temporary file.
         let failed = |error| CommandError::user("output", format_args!("cannot write a temporary file: {error}"));
         let mut file = tempfile::tempfile().map_err(failed)?;
         let mut out = BufWriter::with_capacity(256 << 10, &mut file);
@@ -95,7 +96,7 @@ pub(super) fn write(
     write_file(path, fill)
 }
 
-/// Writes a file whole, or nothing of it.
+/// Writes a whole file atomically. Returns its size in bytes.
 pub(super) fn write_file(path: &Path, fill: impl FnOnce(&mut dyn Sink) -> io::Result<()>) -> Result<u64, CommandError> {
     let failed =
         |error: io::Error| CommandError::user("output", format_args!("cannot write `{}`: {error}", path.display()));
@@ -113,7 +114,7 @@ pub(super) fn write_file(path: &Path, fill: impl FnOnce(&mut dyn Sink) -> io::Re
     Ok(bytes)
 }
 
-/// Opens a file with whatever the system opens it with.
+/// Opens a file with the system's default program.
 pub(super) fn open(path: &Path) -> Result<(), CommandError> {
     let program = match std::env::consts::OS {
         "macos" => "open",

@@ -1,10 +1,10 @@
-//! A command that has the terminal, the streams and the signals to itself, and its end as a number.
+//! Runs a command with the terminal, the streams and the signals of this process, and returns its exit code.
 
 use std::ffi::OsString;
 use std::io;
 use std::process::{Child, Command, ExitStatus};
 
-/// What shells say of a program that cannot be run, and of one that is not there.
+/// The exit codes of shells for a program that cannot be run, and for one that does not exist.
 const NOT_RUN: u8 = 126;
 const NOT_FOUND: u8 = 127;
 
@@ -44,7 +44,8 @@ fn code(status: ExitStatus) -> u8 {
     u8::try_from(status.code().unwrap_or(1)).unwrap_or(1)
 }
 
-/// Signals that a terminal sends reach the command by themselves, as part of what runs in front. Others are passed on.
+/// Waits for the command. Signals from the terminal reach it directly, because it is in the foreground process group;
+/// all others are passed on.
 #[cfg(unix)]
 fn wait(command: &mut Command) -> io::Result<ExitStatus> {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
@@ -59,7 +60,7 @@ fn wait(command: &mut Command) -> io::Result<ExitStatus> {
     let has_terminal = io::stdin().is_terminal() || io::stdout().is_terminal() || io::stderr().is_terminal();
     let mut child = command.spawn()?;
     let handle = signals.handle();
-    // None as soon as the command has ended: its number may be another's then.
+    // `None` once the command has ended, because its process id may then belong to another process.
     let running = Arc::new(Mutex::new(Some(pid_of(&child))));
     let passing = Arc::clone(&running);
     let passer = std::thread::spawn(move || {
@@ -87,7 +88,8 @@ fn pid_of(child: &Child) -> Option<rustix::process::Pid> {
     rustix::process::Pid::from_raw(i32::try_from(child.id()).ok()?)
 }
 
-/// Waits for the end and leaves the command's number its own until nobody uses it any more.
+/// Waits for the end of the command without reaping it, so that its process id cannot be reused while the signal thread
+/// may still send to it.
 #[cfg(unix)]
 fn wait_without_reaping(child: &Child) -> io::Result<()> {
     use rustix::process::{WaitId, WaitIdOptions, waitid};
@@ -114,7 +116,7 @@ fn pass(pid: rustix::process::Pid, number: i32) {
         SIGUSR2 => Signal::USR2,
         _ => return,
     };
-    // It may have ended this moment, which is as good.
+    // An error means that the process has just ended, which is fine.
     _ = kill_process(pid, signal);
 }
 

@@ -1,31 +1,32 @@
-//! What a machine's scheduler is told, as texts. Nothing here runs a program or writes a file.
+//! The entries of the schedulers, as texts. Nothing here runs a program or writes a file.
 //!
-//! Every scheduler wakes us once an hour, and the sweep itself looks whether one is due: so the configured cadence alone
-//! decides, a change of it needs no new entry, and what was missed while the machine was off is caught up within the hour.
+//! Every scheduler starts Boswell once an hour, and the sweep itself checks whether it is due. Therefore the configured
+//! cadence alone decides, a change of the cadence needs no new entry, and a run missed while the machine was off is
+//! made up for within the hour.
 
 use std::path::PathBuf;
 
 /// The name of the units, and of the launch agent.
 pub(super) const UNIT: &str = "boswell-sweep";
 pub(super) const LABEL: &str = "io.boswell.sweep";
-/// Stands behind our line in a crontab, so that it is found again.
+/// Marks our line in a crontab, so that it can be found again.
 pub(super) const CRON_MARK: &str = "# boswell-sweep";
-/// A minute that is nobody's favourite.
+/// An arbitrary minute, because many jobs start on the hour.
 const MINUTE: u8 = 23;
 
-/// The command that is run, and what it has to know of the environment, which a scheduler does not share with a shell.
+/// The command, and the environment variables it needs, because a scheduler does not have those of a shell.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Entry {
     pub(super) program: PathBuf,
     pub(super) variables: Vec<(&'static str, String)>,
-    /// The log of background runs. Cron's shell writes there what keeps the program from starting.
+    /// The log of background runs. Cron's shell writes to it why the program could not be started.
     pub(super) log: PathBuf,
 }
 
 const ARGUMENTS: [&str; 3] = ["sweep", "--scheduled", "--quiet"];
 
 impl Entry {
-    /// The systemd service, which does one sweep.
+    /// Returns the systemd service, which does one sweep.
     pub(super) fn service(&self) -> String {
         let variables = self
             .variables
@@ -40,7 +41,7 @@ impl Entry {
         )
     }
 
-    /// The systemd timer, which starts the service.
+    /// Returns the systemd timer, which starts the service.
     pub(super) fn timer() -> String {
         format!(
             "[Unit]\nDescription=Boswell looks every hour whether a sweep is due\n\n\
@@ -49,7 +50,7 @@ impl Entry {
         )
     }
 
-    /// The launch agent of a Mac.
+    /// Returns the launch agent of macOS.
     pub(super) fn plist(&self) -> String {
         let text = |text: &str| format!("<string>{}</string>", xml(text));
         let program = self.program.to_string_lossy();
@@ -73,8 +74,9 @@ impl Entry {
         )
     }
 
-    /// Returns the line of a crontab. Its standard error is appended to the log of background runs, because cron sends it by mail, which few
-    /// machines deliver: a program that was moved away would fail silently every hour. The log is private even if the shell creates it.
+    /// Returns the crontab line. It appends standard error to the log of background runs: cron would send it by mail,
+    /// which few machines deliver, and a program that was moved away would fail silently every hour. The log is private
+    /// even if the shell creates it.
     pub(super) fn cron_line(&self) -> String {
         let variables: String = self
             .variables
@@ -90,7 +92,7 @@ impl Entry {
     }
 }
 
-/// A crontab with our line in it once, or without it. All other lines stay as they are, byte for byte.
+/// Returns a crontab with our line in it once, or without it. All other lines stay byte for byte the same.
 pub(super) fn crontab(before: &str, line: Option<&str>) -> String {
     let mut after: String = before
         .split_inclusive('\n')
@@ -106,12 +108,12 @@ pub(super) fn crontab(before: &str, line: Option<&str>) -> String {
     after
 }
 
-/// Our line in a crontab.
+/// Returns our line of a crontab.
 pub(super) fn line_of(crontab: &str) -> Option<&str> {
     crontab.lines().find(|line| line.trim_end().ends_with(CRON_MARK))
 }
 
-/// systemd reads quotes, backslashes, `%` and `$` in its own way.
+/// Quotes a word for a systemd unit, in which quotes, backslashes, `%` and `$` are special.
 fn unit_quoted(text: &str) -> String {
     let mut quoted = String::from("\"");
     for c in text.chars() {
@@ -126,7 +128,7 @@ fn unit_quoted(text: &str) -> String {
     quoted + "\""
 }
 
-/// For the shell of cron, which takes a `%` for the end of a line before the shell sees it.
+/// Quotes a word for cron's shell. Cron itself replaces an unescaped `%` with a newline before the shell sees it.
 fn cron_quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''").replace('%', r"'\%'"))
 }

@@ -1,4 +1,4 @@
-//! The scheduler a machine has: which one, whether our entry is in it, and how it gets in and out.
+//! The scheduler of this machine: which one it is, whether it has our entry, and how to install and remove the entry.
 
 use std::fs;
 use std::io::{self, Write};
@@ -29,7 +29,7 @@ impl Scheduler {
         }
     }
 
-    /// The one that this machine has: a Mac its own, else a systemd that answers, else a crontab.
+    /// Returns the scheduler of this machine: launchd on macOS, otherwise systemd if it responds, otherwise cron.
     pub(super) fn of_machine() -> Option<Self> {
         if cfg!(target_os = "macos") {
             return Some(Self::Launchd);
@@ -41,7 +41,8 @@ impl Scheduler {
         (read_crontab().is_ok()).then_some(Self::Cron)
     }
 
-    /// The files that hold our entry. A crontab is nobody's file.
+    /// Returns the files that contain our entry. There are none for cron, because a crontab is only changed through its
+    /// program.
     pub(super) fn files(self, home: &Path, config: &Path, entry: &Entry) -> Vec<(PathBuf, String)> {
         match self {
             Self::Systemd => {
@@ -59,7 +60,7 @@ impl Scheduler {
         }
     }
 
-    /// Puts the entry in. What is there already is replaced.
+    /// Installs the entry, and replaces an existing one.
     pub(super) fn install(self, files: &[(PathBuf, String)], entry: &Entry) -> io::Result<()> {
         for (path, text) in files {
             let directory = path.parent().unwrap_or(Path::new("."));
@@ -75,7 +76,7 @@ impl Scheduler {
             }
             Self::Launchd => {
                 let Some((path, _)) = files.first() else { return Ok(()) };
-                // One that is loaded holds the old text.
+                // A loaded launch agent keeps its old text, so it is unloaded first.
                 _ = is_done(Command::new("launchctl").arg("unload").arg(path));
                 is_done(Command::new("launchctl").args(["load", "-w"]).arg(path))
             }
@@ -83,7 +84,7 @@ impl Scheduler {
         }
     }
 
-    /// Takes the entry out. One that is not there is out already.
+    /// Removes the entry. It is not an error if there is none.
     pub(super) fn uninstall(self, files: &[(PathBuf, String)]) -> io::Result<()> {
         match self {
             Self::Systemd => {
@@ -112,7 +113,7 @@ impl Scheduler {
         Ok(())
     }
 
-    /// What of our entry is there.
+    /// Compares the installed entry with the expected one.
     pub(super) fn found(self, files: &[(PathBuf, String)], entry: &Entry) -> Found {
         let texts: Vec<(Option<String>, String)> = match self {
             Self::Cron => {
@@ -134,22 +135,22 @@ impl Scheduler {
     }
 }
 
-/// What is in a scheduler.
+/// The state of our entry in a scheduler.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Found {
     Nothing,
     AsItShould,
-    /// Another program, another place, or half of it.
+    /// Another program or path, or an incomplete entry.
     Otherwise,
 }
 
-/// The user's crontab; that there is none yet is told as an error by some.
+/// Returns the user's crontab. Some versions of `crontab` fail if there is none yet; that counts as an empty one.
 fn read_crontab() -> io::Result<String> {
     let told = Command::new("crontab").arg("-l").stdin(Stdio::null()).output()?;
     match told.status.success() {
         true => String::from_utf8(told.stdout).map_err(io::Error::other),
         false if String::from_utf8_lossy(&told.stderr).contains("no crontab") => Ok(String::new()),
-        // An empty table has no file.
+        // Some versions store no file for an empty crontab.
         false if String::from_utf8_lossy(&told.stderr).contains("No such file") => Ok(String::new()),
         false => Err(failed(&told.stderr)),
     }

@@ -1,5 +1,6 @@
-//! Which page of the answers is shown. Sessions are asked newest first until enough is found; what was found is ranked and
-//! shown page by page, and then older sessions are asked. So the same cursor has the same answer while nothing changes.
+//! The pages of a search. The search reads sessions from the newest to the oldest until it has enough turns, ranks
+//! those turns, and shows them page by page; only then does it read older sessions. Therefore a cursor always gives the
+//! same page while the memory does not change.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,19 +8,19 @@ use std::str::FromStr;
 use memory::find::{Behind, Findings};
 use memory::search::HitTarget;
 
-/// So many turns are gathered for each session that is shown, so that the best of them can be told.
+/// Turns that are collected per shown session, so that the best of them can be shown.
 const TURNS_PER_SESSION: usize = 4;
-/// A word that stands in as many frames as these is ranked among fewer turns.
+/// The number of frames after which a common word is ranked among fewer turns.
 const FRAMES: usize = 12;
 
-/// Where a page begins.
+/// The start of a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Page {
-    /// Turns after which no older session is asked.
+    /// The number of turns after which no older session is searched.
     pub(super) enough: usize,
-    /// Sessions that earlier pages have shown of the same turns.
+    /// The number of sessions that earlier pages of the same turns have shown.
     pub(super) skip: usize,
-    /// The last session that was asked for earlier turns.
+    /// The last session that earlier pages have searched.
     pub(super) behind: Option<Behind>,
 }
 
@@ -32,7 +33,7 @@ impl Page {
         }
     }
 
-    /// When older sessions are not asked any more.
+    /// Returns when to stop searching older sessions.
     pub(super) fn enough(&self) -> HitTarget {
         HitTarget {
             turns: self.enough,
@@ -41,7 +42,8 @@ impl Page {
         }
     }
 
-    /// The page after this one, of which `sessions` were found and `limit` are shown; none where this is the last.
+    /// Returns the next page, or `None` if this is the last one. `sessions` were found on this one, and `limit` are
+    /// shown.
     pub(super) fn next(&self, findings: &Findings, sessions: usize, limit: usize) -> Option<Self> {
         let skip = self.skip.saturating_add(limit);
         if skip < sessions {

@@ -1,4 +1,4 @@
-//! What was found, for people: one block per session, with how to open it.
+//! Search results as text: one block per session, with the command that opens it.
 
 use std::collections::BTreeMap;
 
@@ -31,7 +31,7 @@ pub(super) fn ids(store: Option<&Store>, shown: &[&Vec<&Found>]) -> Result<BTree
     Ok(ids)
 }
 
-/// Shows blocks as far as there is room, and says how many are left out.
+/// Prints as many blocks as fit, and how many are left out.
 pub(super) fn show(
     ui: &mut Ui,
     context: &Context,
@@ -122,7 +122,7 @@ fn turn_lines(ui: &Ui, found: &Found) -> Vec<String> {
     lines
 }
 
-/// The snippet with its matches marked: by colour where there is any.
+/// Returns the snippet with its matches marked, by colour if the output has colours.
 fn marked(ui: &Ui, found: &Found) -> String {
     let snippet = &found.snippet;
     let mut told = String::new();

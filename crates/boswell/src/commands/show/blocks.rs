@@ -16,9 +16,9 @@ use crate::render::depth::Depth;
 use crate::render::text::{event_lines, heading, plural};
 use crate::ui::{Ui, escape, in_one_line, measure};
 
-/// The line that says what is left out.
+/// Characters that are reserved for the line about left-out turns.
 const GAP_CHARS: usize = 160;
-/// Lines of the header and the foot are cut to so many columns where room is short.
+/// Lines of the header and the footer are cut to this width if the budget is small.
 const NARROW_COLUMNS: usize = 80;
 
 /// Consecutive events of one turn.
@@ -28,7 +28,7 @@ pub(super) struct Block {
     pub(super) events: Vec<SessionEvent>,
 }
 
-/// The blocks of some events, in order.
+/// Groups events into blocks, in order.
 pub(super) fn of(portrait: &Portrait, events: Vec<SessionEvent>) -> Vec<Block> {
     let mut blocks: Vec<Block> = Vec::new();
     for event in events {
@@ -96,7 +96,7 @@ impl<'a> BlockTexts<'a> {
     }
 }
 
-/// A block for people.
+/// Returns the lines of a block for text output.
 pub(super) fn lines(
     ui: &Ui,
     texts: &mut BlockTexts<'_>,
@@ -120,11 +120,11 @@ pub(super) fn lines(
     Ok(lines)
 }
 
-/// The turns of a session whose events are gone.
+/// Returns the headings and prompts of the turns of a session whose events are gone.
 pub(super) fn marks(ui: &Ui, turns: &[Turn], zone: &TimeZone) -> Vec<String> {
     let mark = |turn: &Turn| {
         let mut lines = vec![String::new(), heading(ui, turns, Some(turn.turn), zone)];
-        // What was said in most turns went with the text.
+        // Most prompts were evicted with the text.
         if !turn.prompt.is_empty() {
             let prompt = in_one_line(&turn.prompt);
             lines.push(format!("        {prompt}"));
@@ -134,7 +134,7 @@ pub(super) fn marks(ui: &Ui, turns: &[Turn], zone: &TimeZone) -> Vec<String> {
     turns.iter().flat_map(mark).collect()
 }
 
-/// A block for programs.
+/// A block as it is printed with `--json`.
 pub(super) struct Record<'a> {
     pub(super) turn: Option<TurnRecord<'a>>,
     pub(super) events: Vec<EventRecord<'a>>,
@@ -144,13 +144,13 @@ pub(super) fn turn_record<'a>(portrait: &'a Portrait, turn: &'a Turn) -> TurnRec
     TurnRecord::new(portrait.session.session_uid.as_str(), turn)
 }
 
-/// Returns the events of each block with as much of their words as is known without their lines.
+/// Returns the events of each block with the summaries that are known without reading their lines.
 pub(super) fn with_summaries(portrait: &Portrait, blocks: &[Block]) -> Vec<Vec<SessionEvent>> {
     let events = |block: &Block| block.events.iter().map(|event| portrait.with_summary(event)).collect();
     blocks.iter().map(events).collect()
 }
 
-/// Returns a block for programs. `events` are its events from [`with_summaries`].
+/// Returns a block for `--json`. `events` are its events from [`with_summaries`].
 pub(super) fn record<'a>(
     texts: &mut BlockTexts<'a>,
     block: &Block,
@@ -170,7 +170,7 @@ pub(super) fn record<'a>(
     })
 }
 
-/// What was left out to fit a budget.
+/// Turns and events that were left out to fit a budget.
 #[derive(Debug, Default)]
 pub(super) struct LeftOut {
     turns: Vec<u32>,
@@ -196,7 +196,7 @@ fn measured(block: &Block, chars: usize) -> budget::Block {
     }
 }
 
-/// The lines of an answer that fit the budget, with a line wherever something was left out.
+/// Returns the lines that fit the budget, with a line wherever turns were left out.
 pub(super) fn fitted(
     portrait: &Portrait,
     blocks: &[Block],
@@ -207,7 +207,7 @@ pub(super) fn fitted(
 ) -> Vec<String> {
     let chars = |lines: &[String]| lines.iter().map(|line| visible_chars(line)).sum::<usize>();
     let room = max_tokens.saturating_mul(TOKEN_CHARS);
-    // What stands around the turns may take a third.
+    // The header may take a third of the budget.
     narrow(&mut head, room / 3);
     let left = room.saturating_sub(chars(&head));
     if chars(&foot) > left / 3 && !blocks.is_empty() {
@@ -250,20 +250,20 @@ pub(super) fn fitted(
     lines
 }
 
-/// Cuts lines short until they fit, the longest ones where that is enough.
+/// If the lines do not fit, cuts each to [`NARROW_COLUMNS`], and then drops the last ones.
 fn narrow(lines: &mut Vec<String>, room: usize) {
     if lines.iter().map(|line| visible_chars(line)).sum::<usize>() <= room {
         return;
     }
     for line in lines.iter_mut() {
-        // A cut line has no colours: one of them might not end.
+        // A cut line loses its colours, because the code that ends a colour could be cut off.
         let plain: String = anstyle_free(line);
         *line = measure::fit(&plain, NARROW_COLUMNS).into_owned();
     }
     cut(lines, room);
 }
 
-/// A line without our colours.
+/// Returns a line without our colour codes.
 fn anstyle_free(line: &str) -> String {
     let mut is_color = false;
     let keep = |c: &char| match c {
@@ -280,7 +280,7 @@ fn anstyle_free(line: &str) -> String {
     line.chars().filter(keep).collect()
 }
 
-/// Drops the last lines that do not fit, and says how many.
+/// Drops the last lines that do not fit, and adds a line with their number.
 fn cut(lines: &mut Vec<String>, room: usize) {
     let total: usize = lines.iter().map(|line| visible_chars(line)).sum();
     if total <= room {
@@ -300,7 +300,7 @@ fn cut(lines: &mut Vec<String>, room: usize) {
     lines.push(format!("        … {} left out", plural(dropped as u64, "line")));
 }
 
-/// Says which turns are not shown, and how to see them.
+/// Returns the lines that name the left-out turns and the command that shows them.
 fn told_gap(portrait: &Portrait, gap: &[&budget::Block]) -> Vec<String> {
     let turns: Vec<u32> = gap.iter().filter_map(|block| block.turn).collect();
     let tokens = budget::tokens(gap.iter().map(|block| block.chars).sum());
@@ -331,7 +331,8 @@ pub(super) fn fits(turns: &[Vec<String>], max_tokens: usize) -> bool {
     budget::tokens(chars) <= max_tokens
 }
 
-/// Drops the whole texts of messages if they do not fit into a budget: their summaries say more than the texts of a few.
+/// Drops the whole texts of messages if they do not fit into a budget, because all summaries are more useful than the
+/// texts of a few messages.
 pub(super) fn drop_texts_unless_fitting(records: &mut [Record<'_>], max_tokens: usize) {
     let chars: usize = records.iter().flat_map(|record| &record.events).map(json_chars).sum();
     if budget::tokens(chars) <= max_tokens {
@@ -347,7 +348,7 @@ fn json_chars(value: &impl Serialize) -> usize {
     serde_json::to_string(value).map_or(0, |text| text.chars().count())
 }
 
-/// Empties what does not fit, and says what.
+/// Empties the records that do not fit, and returns what was left out.
 pub(super) fn fit_records(
     blocks: &[Block],
     max_tokens: usize,
@@ -364,7 +365,7 @@ pub(super) fn fit_records(
         .zip(records.iter())
         .map(|(block, record)| measured(block, lengths(record)))
         .collect();
-    // Which turns were left out takes room, too.
+    // The list of left-out turns takes space, too.
     let said = measures.len() * 5 + 60;
     let room = max_tokens
         .saturating_mul(TOKEN_CHARS)

@@ -48,7 +48,7 @@ pub(super) fn show(
     Ok(Outcome::Done)
 }
 
-/// Says where the commit was made, under the header of its session.
+/// Returns the line under the session's header that names the place where the commit was made.
 pub(super) fn told(ui: &Ui, place: &CommitOccurrence) -> String {
     let turn = place.turn.map_or(String::new(), |turn| format!(" in turn {turn}"));
     let sha = ui.paint(GOOD, escape(&place.sha));

@@ -1,4 +1,4 @@
-//! `boswell show --follow`: what the agent appends to its log is shown as it comes. Nothing is written.
+//! `boswell show --follow`: prints what the agent appends to its log. Nothing is written.
 
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::render::depth::Depth;
 use crate::render::text::{event_lines, heading, rows};
 use crate::ui::{Format, Ui};
 
-/// How often the log is looked at.
+/// How often the log is checked.
 const EVERY: Duration = Duration::from_millis(500);
 
 /// Prints what is appended to the log after `shown` was printed, until the user interrupts it.
@@ -37,13 +37,14 @@ pub(super) fn run(ui: &mut Ui, shown: &Shown<'_>, args: &ShowArgs) -> Result<Out
         ));
     };
     let masker = context.masker(false)?;
-    // A log that is another one than was kept is read from its start: what was shown is not shown again.
+    // If the log is not the one that was stored, it is read from its start. Events that were already printed are
+    // skipped.
     let known = text.map_or(Ok(Vec::new()), SessionText::events)?;
     let last = known.iter().rfind(|event| event.part == follow.part());
     let last = last.map(|event| event.seq);
     let mut turns = portrait.turns.clone();
     let mut shown = blocks.last().map(|block| block.turn);
-    // Nobody sends: it is the wait that counts. Ctrl-C ends the process, and leaves nothing half done.
+    // Nothing is ever sent: the channel only serves as a timer. Ctrl-C ends the process, and nothing is left half done.
     let (_sender, receiver) = channel::<()>();
     loop {
         let Appended { delta, mut texts } = match follow.poll(&masker) {
@@ -86,7 +87,8 @@ pub(super) fn run(ui: &mut Ui, shown: &Shown<'_>, args: &ShowArgs) -> Result<Out
     }
 }
 
-/// A tool call is shown before it ends: that it failed is told when it did.
+/// Returns whether an event is shown. A tool call is printed before it ends, so the result of a failed call is shown as
+/// well, unless only prompts are.
 fn takes(args: &ShowArgs, event: &SessionEvent) -> bool {
     let has_failed = event.kinds.has(Kind::ToolResult) && event.kinds.has(Kind::Error);
     let in_turns = args

@@ -1,4 +1,5 @@
-//! Charts as SVG, drawn by hand: bars and a grid of squares. Colours come from the page, so that it can be light or dark.
+//! Charts as SVG without a library: bars and a grid of squares. The page sets the colours, so that it can be light or
+//! dark.
 
 use std::fmt::Write;
 
@@ -9,7 +10,7 @@ const BAR: u64 = 22;
 const GAP: u64 = 6;
 const PLOT: u64 = 120;
 
-/// Upright bars with a name below some of them: a value, what it says when pointed at, and its name.
+/// Returns a chart of vertical bars. Each bar is a value, its tooltip and its name; only some names are drawn.
 pub(super) fn columns(label: &str, bars: &[(f64, String, String)]) -> String {
     let most = bars.iter().map(|(value, _, _)| *value).fold(0.0, f64::max);
     let width = bars.len() as u64 * (BAR + GAP) + GAP;
@@ -18,7 +19,7 @@ pub(super) fn columns(label: &str, bars: &[(f64, String, String)]) -> String {
         PLOT + 24,
         escape(label)
     );
-    // Names must not run into each other.
+    // Only every n-th name is drawn, so that names do not overlap.
     let every = (60 / (BAR + GAP) + 1) as usize;
     for (at, (value, told, name)) in bars.iter().enumerate() {
         let height = if most > 0.0 {
@@ -44,7 +45,7 @@ pub(super) fn columns(label: &str, bars: &[(f64, String, String)]) -> String {
 const CELL: usize = 20;
 const LEFT: usize = 40;
 
-/// A row per day, a square per hour.
+/// Returns a grid with a row per day and a square per hour.
 pub(super) fn grid(heat: &[[u64; HOURS]; DAYS], days: &[&str; DAYS]) -> String {
     let most = heat.iter().flatten().copied().max().unwrap_or_default().max(1);
     let (width, height) = (LEFT + HOURS * CELL, DAYS * CELL + 20);
@@ -81,7 +82,7 @@ pub(super) fn grid(heat: &[[u64; HOURS]; DAYS], days: &[&str; DAYS]) -> String {
     svg
 }
 
-/// A bar that lies, as a part of the most.
+/// Returns a horizontal bar for a share of the largest value.
 pub(super) fn lying(part: f64, most: f64) -> String {
     let percent = if most > 0.0 {
         (part / most * 100.0).clamp(0.0, 100.0)

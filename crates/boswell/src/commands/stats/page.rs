@@ -1,4 +1,4 @@
-//! Statistics as one page: no network, no script, the same numbers as `--json`.
+//! Statistics as one HTML page without network requests or scripts. The numbers are those of `--json`.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -17,7 +17,7 @@ use crate::ui::{Ui, measure};
 use render::dollars;
 
 const DAY_NAMES: [&str; 7] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
-/// As many weeks as a page is wide.
+/// The number of weeks that fit the width of the page.
 const WEEKS_MAX: usize = 26;
 
 pub(super) fn write(
@@ -29,7 +29,7 @@ pub(super) fn write(
 ) -> Result<(), CommandError> {
     let path = context.places.current_dir.join(path);
     let page = page(context, stats, limit);
-    // It names projects, files and commands, so it is private.
+    // The page is private, because it names projects, files and commands.
     write_private_output(&path, page.as_bytes())
         .map_err(|error| CommandError::user("output", format_args!("cannot write {}: {error}", path.display())))?;
     ui.status(format_args!("Wrote {}", path.display()));
@@ -143,7 +143,7 @@ fn cards(stats: &Stats) -> String {
     html + "</section>"
 }
 
-/// One bar for all outcomes.
+/// Returns one bar that shows the share of each outcome.
 fn outcomes(stats: &Stats) -> Option<String> {
     let outcomes = &stats.outcomes;
     let parts = [

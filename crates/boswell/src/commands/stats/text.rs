@@ -18,9 +18,9 @@ const SPARKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█
 const BAR_COLUMNS: usize = 16;
 const NAME_COLUMNS_MAX: usize = 60;
 const NAME_COLUMNS_MIN: usize = 20;
-/// The two counts before a name, and the gaps around it.
+/// The width of the two counts before a name, with the gaps around them.
 const COUNTS_COLUMNS: usize = 21;
-/// The newest weeks that one line of a terminal has room for.
+/// Maximum number of weeks shown, the newest ones.
 const WEEKS_MAX: usize = 52;
 const WEEK_LABEL_COLUMNS: usize = 15;
 
@@ -168,7 +168,7 @@ fn tool_cells(tool: &ToolStats) -> Vec<String> {
     ]
 }
 
-/// Which end of a name gives way where there is no room.
+/// Shortens a name to a width, at its start or at its end.
 type Fit = for<'t> fn(&'t str, usize) -> Cow<'t, str>;
 
 fn counted(ui: &mut Ui, title: &str, unit: &'static str, list: &[NameCount], fit: Fit) -> Result<(), CommandError> {
@@ -210,7 +210,7 @@ fn list(ui: &mut Ui, title: &str, headings: &[Heading], rows: &[Vec<String>]) ->
     Ok(())
 }
 
-/// When work was done: a row per day of the week, a column per hour.
+/// Prints the hours of work: a row per day of the week, a column per hour.
 fn heat(ui: &mut Ui, stats: &Stats) -> Result<(), CommandError> {
     let most = stats.heat.iter().flatten().copied().max().unwrap_or_default();
     if most == 0 {
@@ -227,7 +227,7 @@ fn heat(ui: &mut Ui, stats: &Stats) -> Result<(), CommandError> {
     Ok(())
 }
 
-/// What happened at all is never shown as nothing.
+/// Returns the shade for a count. Any count above zero has a visible shade.
 fn shade(count: u64, most: u64) -> char {
     match count {
         0 => SHADES[0],

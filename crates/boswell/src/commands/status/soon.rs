@@ -1,4 +1,4 @@
-//! What Claude Code will delete soon, and whether we have it.
+//! Logs that Claude Code will delete soon, and whether the memory has them.
 
 use std::fs;
 
@@ -11,10 +11,10 @@ use crate::error::CommandError;
 use crate::render::text::{date_time, plural};
 use crate::ui::{BAD, Ui, escape, measure};
 
-/// So many logs that are not here are named.
+/// Maximum number of missing logs that are listed.
 const MISSING_SHOWN: usize = 5;
 
-/// Looks at the logs of Claude Code. None where it has no root.
+/// Checks the logs of Claude Code. Returns `None` if it has no root.
 pub(super) fn look(context: &Context, store: Option<&Store>) -> Result<Option<ClaudeDeletes>, StoreError> {
     let roots = context.memory_roots();
     let Some(cleanup) = doctor::plan_claude_cleanup(&roots, context.now, &|path| context.is_ignored(path)) else {

@@ -1,4 +1,4 @@
-//! Usage in blocks of five hours, with the pace of the one that runs.
+//! Usage in blocks of five hours, with the current rate of the active one.
 
 use jiff::SignedDuration;
 use jiff::tz::TimeZone;
@@ -101,7 +101,7 @@ fn cells(block: &BillingBlock, zone: &TimeZone) -> Vec<String> {
     ]
 }
 
-/// The limits that an agent told last, and where.
+/// The rate limits that an agent reported last, and the session in which it did.
 pub(super) struct Limits {
     session_uid: String,
     agent: String,
@@ -109,7 +109,8 @@ pub(super) struct Limits {
 }
 
 impl Limits {
-    /// Those of the newest session that tells any. They are the account's: older ones no longer hold.
+    /// Returns the limits from the newest session that reports any. Limits belong to the account, so older ones are
+    /// outdated.
     pub(super) fn newest<'s>(
         store: &Store,
         sessions: impl Iterator<Item = &'s ListedSession>,

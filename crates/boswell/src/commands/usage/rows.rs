@@ -16,7 +16,7 @@ use crate::session_ids::SessionIds;
 use crate::ui::table::{self, Heading};
 use crate::ui::{Format, HEADING, STRONG, Ui, escape, escape_lines, measure};
 
-/// How wide a bar is at most.
+/// Maximum width of a bar.
 const BAR_COLUMNS: usize = 12;
 const NAME_COLUMNS_MAX: usize = 40;
 
@@ -35,7 +35,7 @@ pub(super) fn show(
         Some(UsageDimension::Day | UsageDimension::Week | UsageDimension::Month)
     );
     if !is_by_time {
-        // Rows of one thing stay together, the dearest thing first.
+        // Rows with the same first key stay together; the most expensive key comes first.
         rows = dearest_first(rows);
     }
     let total = rows_total(&rows);
@@ -94,7 +94,7 @@ fn dearest_first(rows: Vec<UsageGroup>) -> Vec<UsageGroup> {
     groups.into_iter().flat_map(|(_, group)| group).collect()
 }
 
-/// How the numbers of a table are written.
+/// The format of numbers in a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum NumberForm {
     /// `1,234,567`
@@ -131,11 +131,11 @@ enum LineKind {
     Total,
 }
 
-/// Everything that a table of usage is made of.
+/// The data of a usage table.
 struct UsageTable<'r> {
     rows: &'r [UsageGroup],
     total: &'r UsageSum,
-    /// The sums of rows that share their first key, where there are several.
+    /// The sums of rows that share their first key, if there are several.
     subtotals: Vec<(DimensionValue, UsageSum)>,
     by: &'r [UsageDimension],
 }
@@ -147,7 +147,7 @@ impl UsageTable<'_> {
         let lines = self.lines(sessions);
         let columns = ui.columns();
         let mut cells = self.cells(&lines, NumberForm::Full, columns);
-        // Whole numbers are worth more than the bar, which is the last column.
+        // Exact numbers are more useful than the bar, which is the last column.
         let numbers = &headings[..headings.len() - 1];
         if columns.is_some_and(|columns| table::width(numbers, &cells) > columns) {
             cells = self.cells(&lines, NumberForm::Short, columns);
@@ -225,7 +225,7 @@ impl UsageTable<'_> {
     }
 }
 
-/// Returns the sums of rows that share their first key, where several do.
+/// Returns the sums of rows that share their first key, if several do.
 fn subtotals(rows: &[UsageGroup]) -> Vec<(DimensionValue, UsageSum)> {
     let mut sums: Vec<(DimensionValue, UsageSum, usize)> = Vec::new();
     for row in rows {
@@ -242,7 +242,7 @@ fn subtotals(rows: &[UsageGroup]) -> Vec<(DimensionValue, UsageSum)> {
     sums.into_iter().map(|(key, sum, _)| (key, sum)).collect()
 }
 
-/// What a bar shows: money, or tokens where nothing has a price.
+/// Returns the value that a bar shows: the cost or, if nothing has a price, tokens.
 fn weight(sum: &UsageSum, total: &UsageSum) -> f64 {
     if total.money.micros() > 0 {
         sum.money.micros() as f64
@@ -289,7 +289,7 @@ fn cell(key: &DimensionValue, by: UsageDimension, sessions: &[ListedSession], id
     measure::fit(&escape(&text), NAME_COLUMNS_MAX).into_owned()
 }
 
-/// The end of a path says most.
+/// Shortens a path to its last parts, because the end identifies it best.
 fn short_path(path: &str) -> String {
     let parts: Vec<&str> = path.split(['/', '\\']).filter(|part| !part.is_empty()).collect();
     match parts.len() {

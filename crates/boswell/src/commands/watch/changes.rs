@@ -1,4 +1,5 @@
-//! Which logs changed: told by the system, or looked for where it tells nothing. Nothing here reads a log.
+//! Detects changed logs: from notifications of the operating system, or by polling if there are none. Nothing here
+//! reads a log.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -11,37 +12,37 @@ use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
 
 use crate::context::Clock;
 
-/// Where the system tells nothing, everything is looked at this often.
+/// The default polling interval.
 const POLL: Duration = Duration::from_secs(2);
-/// Roots that were not there are looked for this often.
+/// How often missing roots are checked.
 const MISSING: Duration = Duration::from_secs(10);
 
-/// What is to be read.
+/// Changes to read.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Told {
     Paths(Vec<PathBuf>),
-    /// Something changed, and nobody knows what.
+    /// Something changed, but it is not known which logs.
     Something,
     Nothing,
 }
 
-/// The changes below some roots.
+/// Detects changes below some roots.
 pub(super) struct Changes {
     events: Receiver<notify::Result<Event>>,
-    /// None where the system tells no changes.
+    /// `None` if the logs are polled.
     watcher: Option<RecommendedWatcher>,
     poll: Duration,
     why: Option<String>,
-    /// Roots that are not there yet.
+    /// Roots that do not exist yet.
     missing: Vec<PathBuf>,
-    /// By path: when it changed first and last, by the clock.
+    /// The clock times of the first and the last change of each path that was not returned yet.
     waiting: BTreeMap<PathBuf, (Duration, Duration)>,
     clock: Clock,
     is_anything: bool,
 }
 
 impl Changes {
-    /// `poll` looks every so often instead of being told.
+    /// Watches some roots. `poll` is an interval for polling, which then replaces notifications.
     pub(super) fn of(roots: &[LogRoot], poll: Option<Duration>, clock: Clock) -> Self {
         let (sender, events) = channel();
         let mut changes = Self {
@@ -65,12 +66,12 @@ impl Changes {
         changes
     }
 
-    /// Why changes are looked for instead of told.
+    /// Returns the reason why the logs are polled, if they are.
     pub(super) fn polls_because(&self) -> Option<&str> {
         self.why.as_deref()
     }
 
-    /// Watches roots which are there by now.
+    /// Starts to watch roots that exist by now.
     fn look_for_missing(&mut self) {
         let Some(watcher) = &mut self.watcher else { return };
         let mut failed = None;
@@ -81,7 +82,7 @@ impl Changes {
             }
             match watcher.watch(root, RecursiveMode::Recursive) {
                 Ok(()) => *is_new = true,
-                // Mostly the system's limit of watched directories.
+                // Usually the system's limit of watched directories.
                 Err(error) => failed = Some(error.to_string()),
             }
             false
@@ -93,7 +94,8 @@ impl Changes {
         }
     }
 
-    /// Waits for changes, at most so long. A path is given when it was quiet for a while, or has waited long enough.
+    /// Waits for changes, for at most `at_most`. A path is returned when it was unchanged for `quiet`, or `patience`
+    /// after its first change.
     pub(super) fn next(&mut self, quiet: Duration, patience: Duration, at_most: Duration) -> Told {
         let end = self.clock.elapsed() + at_most;
         loop {
@@ -124,7 +126,8 @@ impl Changes {
         }
     }
 
-    /// Nobody tells anything: the rest of the wait is waited for, and then there may be something.
+    /// Waits out the rest of a polling interval, because there are no notifications. Returns whether the interval ended
+    /// before the whole wait, so that the logs have to be checked.
     fn wait_out(&self, wait: Duration, since: Duration, end: Duration) -> bool {
         let until = (since + wait).min(end);
         loop {
@@ -137,7 +140,7 @@ impl Changes {
         until < end
     }
 
-    /// What was read could not be kept: it is tried again.
+    /// Requests another check of all logs, because the last sweep failed.
     pub(super) fn again(&mut self) {
         let now = self.clock.elapsed();
         self.waiting.entry(PathBuf::new()).or_insert((now, now));
@@ -174,7 +177,7 @@ impl Changes {
     }
 }
 
-/// Reading a file tells nothing new.
+/// Returns whether an event can mean new content. Reading a file or changing its metadata does not.
 fn says_something(kind: &EventKind) -> bool {
     match kind {
         EventKind::Access(_) => false,
@@ -183,7 +186,7 @@ fn says_something(kind: &EventKind) -> bool {
     }
 }
 
-/// Whether a file may belong to a session, by its name.
+/// Returns whether a file may belong to a session, judging by its extension.
 fn is_of_a_session(path: &Path) -> bool {
     let ending = path.extension().and_then(|ending| ending.to_str());
     matches!(ending, Some("jsonl" | "zst" | "json" | "txt"))

@@ -1,5 +1,5 @@
-//! What is seen while watching: the sessions that run now, calmly drawn over themselves on a terminal, line by line elsewhere,
-//! and as a stream of objects for programs.
+//! Shows the active sessions: redrawn in place on a terminal, line by line without one, and as a stream of objects with
+//! `--json`.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
@@ -16,21 +16,21 @@ use crate::error::CommandError;
 use crate::render::text::plural;
 use crate::ui::{BAD, FAINT, Format, STRONG, Ui, escape, in_one_line, measure};
 
-/// A session that was silent for longer does not run.
+/// A session that was inactive for longer is not shown as active.
 const RUNS_FOR: SignedDuration = SignedDuration::from_mins(10);
-/// So many are shown.
+/// Maximum number of sessions shown.
 const SHOWN_MAX: usize = 12;
 
-/// One session that runs.
+/// An active session.
 struct Running {
     heard_at: Timestamp,
     line: String,
 }
 
-/// What is shown, and what stands on the terminal of it.
+/// The active sessions, and what is drawn on the terminal.
 pub(super) struct View {
     running: BTreeMap<String, Running>,
-    /// When each session was last active, by uid, as of the last time sessions were shown.
+    /// The time of each session's last activity, by uid, when sessions were last shown.
     last_micros: HashMap<String, Option<i64>>,
     drawn: usize,
 }
@@ -131,7 +131,7 @@ impl View {
         Ok(())
     }
 
-    /// Draws over what was drawn before.
+    /// Redraws the sessions over the previous drawing.
     fn draw(&mut self, ui: &mut Ui, context: &Context) -> Result<(), CommandError> {
         if !ui.draws() {
             return Ok(());

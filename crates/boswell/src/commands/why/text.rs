@@ -1,4 +1,4 @@
-//! The answer for people: the line and how its writer is known, then turns with their prompts and diffs.
+//! The answer as text: the line and the evidence for its author, then the turns with their prompts and diffs.
 
 use std::collections::BTreeSet;
 
@@ -11,9 +11,9 @@ use crate::render::text::{date_time, plural};
 use crate::session_ids::short_id;
 use crate::ui::{BAD, FAINT, GOOD, HEADING, STRONG, Ui, escape, escape_lines, in_one_line, measure};
 
-/// So many rows of the diffs of a turn are shown, unless all are wanted.
+/// Maximum number of diff rows shown per turn, unless all are requested.
 const ROWS_MAX: usize = 24;
-/// So many rows are shown before and behind the line that was asked for.
+/// The number of rows shown before and after the requested line.
 const ROWS_AROUND: usize = 4;
 const PROMPT_COLUMNS: usize = 400;
 
@@ -190,7 +190,7 @@ fn all_rows(edit: &FileEdit) -> Vec<(Side, String)> {
     rows
 }
 
-/// The rows around the line that was asked for.
+/// Returns the rows around the requested line.
 fn around(edit: &FileEdit, line: &str) -> Vec<(Side, String)> {
     let rows: Vec<&Row> = edit.diff.iter().flat_map(|hunk| &hunk.rows).collect();
     let is_it = |row: &&Row| row.side == Side::New && row.text.trim() == line.trim();

@@ -39,7 +39,7 @@ pub(crate) struct Item {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TurnHeading {
     pub(crate) title: String,
-    /// When the turn began, how long it took, and what was done.
+    /// The start and the duration of the turn, and its counts.
     pub(crate) facts: String,
 }
 
@@ -60,7 +60,7 @@ pub(crate) struct Document {
 }
 
 impl Document {
-    /// Makes items from events. A call and its result become one item; lifecycle events become none.
+    /// Builds items from events. A call and its result become one item; lifecycle events become none.
     pub(crate) fn set_events(&mut self, events: Vec<SessionEvent>, turns: &[Turn], zone: &TimeZone) {
         let calls = render::calls_of_results(events.iter());
         let mut item_of = vec![None; events.len()];

@@ -1,4 +1,4 @@
-//! Which part of the session is on the screen. Only items near it are laid out.
+//! Determines which part of the session is on the screen. Only items near it are laid out.
 
 use super::{LinePlace, Reader};
 

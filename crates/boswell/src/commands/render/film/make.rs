@@ -1,4 +1,4 @@
-//! Makes films with the crate `film` and tells about them.
+//! Makes films with the crate `film` and prints a summary of each.
 
 use std::io;
 
@@ -18,7 +18,7 @@ use crate::ui::{Format, Ui, measure};
 
 pub(crate) use ::film::Film;
 
-/// A GIF is large: unless it is asked for more, it is smaller, slower and shorter than a film.
+/// Defaults for a GIF. They are smaller, slower and shorter than those of a film, because GIF files are large.
 const GIF: FilmOptions = FilmOptions {
     width: 960,
     height: 540,
@@ -55,7 +55,7 @@ impl FilmArgs {
     }
 }
 
-/// Makes a film, and shows how far it is.
+/// Makes a film and shows its progress.
 pub(crate) fn make(
     bar: &ProgressBar,
     args: &RenderArgs,
@@ -84,7 +84,7 @@ pub(crate) fn bar(ui: &Ui) -> ProgressBar {
     bar
 }
 
-/// How long it is, and what is not in it.
+/// Prints the length of a film and what it leaves out.
 pub(crate) fn tell(ui: &mut Ui, film: &Film) {
     if ui.format != Format::Text {
         return;

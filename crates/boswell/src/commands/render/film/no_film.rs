@@ -1,4 +1,4 @@
-//! Films in a build without the feature `film`: none can be made.
+//! Replaces `make` in a build without the feature `film`.
 
 use std::io;
 
