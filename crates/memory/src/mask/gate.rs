@@ -365,7 +365,7 @@ pub(super) fn is_plausible(text: &[u8], opening: Opening) -> bool {
 fn is_token(text: &[u8], start: usize, end: usize, index: usize) -> bool {
     let rule = &RULES[index];
     if rule.pattern.starts_with("(?s") {
-        return true; // The token stands somewhere behind its gate.
+        return true; // The token is somewhere after its gate.
     }
     (rule.back != Back::Gate || is_left_border(text, start)) && has_solid(text, end, 8)
 }
