@@ -9,7 +9,8 @@ use crate::breaks;
 
 /// A window of zstd larger than 128 MiB is refused, because it would be held in memory.
 const ZSTD_WINDOW_LOG_MAX: u32 = 27;
-/// How many bytes before the resume offset are read again, to find the beginning of a token that continues after it.
+/// Number of bytes before the resume offset that are read again, to find the beginning of a token that continues after
+/// it.
 const LEAD_BYTES: u64 = 256 << 10;
 
 /// The bytes of a log.

@@ -17,7 +17,7 @@ const REASONS_MAX: usize = 100;
 pub(crate) struct Survey {
     pub(crate) session_uid: Option<String>,
     pub(crate) version: Option<String>,
-    /// `true` if the log itself says so; only Claude Code's path shows it as well.
+    /// `true` if the log itself says that it belongs to a subagent; only Claude Code's path shows it as well.
     pub(crate) is_subagent: bool,
     pub(crate) unknown: BTreeMap<Unknown, u64>,
     /// By reason without its position in the line: the number of faults, and the first line.

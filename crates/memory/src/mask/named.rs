@@ -9,7 +9,7 @@ use super::places;
 use super::text::{is_flag, is_word, name_end, name_start, skip};
 use std::ops::Range;
 
-/// How strongly a name suggests a secret.
+/// The strength with which a name suggests a secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// `token`, `private`: often something else.
