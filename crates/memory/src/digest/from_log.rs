@@ -1,5 +1,5 @@
-//! The digest of a log that is not in the store. It equals the digest that the same log would have in the store. Nothing is
-//! written.
+//! The digest of a log that is not in the store. It equals the digest that the same log would have in the store.
+//! Nothing is written.
 
 use std::path::Path;
 

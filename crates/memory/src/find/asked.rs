@@ -32,7 +32,8 @@ pub(crate) struct Asked {
     pub(super) chosen: Vec<usize>,
     /// The results for the frames of each session.
     said: FxHashMap<usize, Vec<Said>>,
-    /// The terms that a frame without a result may contain: zero if every frame has a filter, `None` if unknown.
+    /// The terms that a frame without a result may contain: those that the index could not look up, zero if every frame
+    /// has a filter, or `None` if unknown.
     of_others: Option<u32>,
     /// The number of frames that were checked.
     pub(super) frames: usize,

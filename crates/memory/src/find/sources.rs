@@ -63,8 +63,8 @@ pub fn count_sources(findings: &Findings, texts: &SessionTexts<'_>, sessions_max
     Ok(count)
 }
 
-/// Adds hits from logs to those of the memory, best first. A turn that the memory found in a copy of the session counts as a copy, and a
-/// digest is not shown together with turns of its own session.
+/// Adds hits from logs to those of the memory, best first. A turn that the memory found in a copy of the session counts
+/// as a copy, and a digest is not shown together with turns of its own session.
 fn merge(found: &mut Vec<Found>, from_logs: Vec<Found>) {
     let with_turns: HashSet<String> = from_logs.iter().map(|one| one.session.session_uid.clone()).collect();
     let is_replaced =

@@ -336,7 +336,7 @@ pub(super) const RULES: &[Rule] = &[
         r"(?s:(?i:twilio).{0,120}?[^A-Za-z0-9])(SK[0-9a-f]{32})",
         Exact,
     ),
-    // Project management and design.
+    // Business applications.
     rule(
         "linear-key",
         &["lin_api_", "lin_oauth_"],
