@@ -1,5 +1,5 @@
-//! Search in the memory, or in logs without one: what there is, given to the engine of `search`, and what the engine
-//! finds, told in the words of sessions.
+//! Search in the memory, or in logs without a memory: passes sessions to the engine of `search` and converts its hits
+//! to sessions and turns.
 
 mod asked;
 mod bare;
@@ -22,21 +22,21 @@ use crate::search::{HitTarget, Query, SearchCost, SearchHit, Snippet};
 use crate::session_text::TextOrigin;
 use crate::store::{ListedSession, SessionStatus, Store, StoreError};
 
-/// What is asked, and of what.
+/// A query and the sessions to search.
 pub struct Question<'q> {
     pub query: &'q Query,
     pub now: Timestamp,
     pub threads: usize,
-    /// No older session is asked once this is found.
+    /// The search stops before older sessions once this target is reached.
     pub enough: HitTarget,
-    /// Which sessions are asked.
+    /// Returns `true` for the sessions to search.
     pub takes: &'q (dyn Fn(&ListedSession) -> bool + Sync),
-    /// Only sessions behind this one are asked, in the order of the list.
+    /// If set, only the sessions after this position of the list are searched.
     pub behind: Option<Behind>,
     pub is_cancelled: &'q (dyn Fn() -> bool + Sync),
 }
 
-/// A place in the list of sessions, which stays where it is when new ones come.
+/// A position in the list of sessions that stays valid when new sessions are added.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Behind {
     pub last_micros: Option<i64>,
@@ -51,30 +51,30 @@ impl Behind {
         }
     }
 
-    /// Whether a session of the list stands behind it: newest first, then by uid.
+    /// Returns `true` if a session comes after this position in the list, which is sorted newest first, then by uid.
     pub fn has(&self, session: &ListedSession) -> bool {
         let order = self.last_micros.cmp(&session.last_micros);
         order.then_with(|| session.session_uid.cmp(&self.session_uid)).is_gt()
     }
 }
 
-/// What was found to hold the words.
+/// The kind of text in which the search terms were found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum What {
     /// A text of the log, with the kind of its event, or a prompt of the agent's history.
     Text(Option<Kind>),
-    /// What the agent calls the session.
+    /// The title that the agent gave the session.
     Title,
-    /// The user's own words on it.
+    /// The user's own name for the session.
     Name,
     Note,
     Tag,
-    /// What was kept of a session whose raw text was let go.
+    /// The digest of a session whose raw text was evicted.
     Digest,
 }
 
 impl What {
-    /// The word used in JSON; none for a text that is no event's.
+    /// Returns the name used in JSON, or `None` for a text that belongs to no event.
     pub fn as_str(self) -> Option<&'static str> {
         match self {
             Self::Text(kind) => kind.map(Kind::as_str),
@@ -87,7 +87,7 @@ impl What {
     }
 }
 
-/// A turn that was found, or words on a session.
+/// A turn that was found, or an annotation or other text about a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
     pub session: ListedSession,
@@ -96,7 +96,7 @@ pub struct Found {
     pub what: What,
     pub turn: Option<u32>,
     pub prompt: Option<String>,
-    /// Where it stands; none for words that stand in no log.
+    /// The part that contains the text, or `None` if no log contains it.
     pub part: Option<String>,
     pub line: Option<u64>,
     pub ts: Option<Timestamp>,
@@ -104,9 +104,9 @@ pub struct Found {
     pub field: Field,
     pub snippet: Snippet,
     pub score: u32,
-    /// How many sessions hold the same turn again, because they were forked or resumed from it.
+    /// The number of sessions that contain the same turn, because they were forked or resumed from this one.
     pub copies: u64,
-    /// Which ones.
+    /// The uids of those sessions.
     pub copied_in: Vec<String>,
 }
 
@@ -121,7 +121,8 @@ impl Found {
         }
     }
 
-    /// Where the words stand, in a word: the tool, else what it is, else the field.
+    /// Returns a one-word description of the place of the text: the tool if there is one, else its kind, else its
+    /// field.
     pub fn place(&self) -> &str {
         match (&self.tool, self.what) {
             (Some(tool), _) => tool,
@@ -131,26 +132,26 @@ impl Found {
     }
 }
 
-/// What was found, best first.
+/// The results, best first.
 #[derive(Debug, Default)]
 pub struct Findings {
     pub found: Vec<Found>,
-    /// Older sessions were not asked: enough was found.
+    /// `true` if enough was found, so that older sessions were not searched.
     pub is_partial: bool,
-    /// The last session that was asked, where older ones were not.
+    /// The last session that was searched, if older ones were not.
     pub last: Option<Behind>,
-    /// Sessions that were asked, and those that the filters hid.
+    /// The number of sessions that were searched, and of those that the filters excluded.
     pub sessions: usize,
     pub hidden: usize,
     pub work: SearchCost,
     pub unreadable: Vec<String>,
-    /// The evicted sessions that the filters allow, newest first. Of these only the distilled memory was searched.
+    /// The evicted sessions that the filters allow, newest first. The search covered only their distilled memory.
     pub evicted: Vec<ListedSession>,
-    /// How many logs of evicted sessions were searched at their sources.
+    /// The number of logs of evicted sessions that were searched at their sources.
     pub sources: usize,
 }
 
-/// Asks the memory.
+/// Searches the memory.
 pub fn find(store: &Store, question: &Question<'_>) -> Result<Findings, StoreError> {
     let _passage = store.begin_sequential_read()?;
     let look = store.look()?;
@@ -159,7 +160,7 @@ pub fn find(store: &Store, question: &Question<'_>) -> Result<Findings, StoreErr
     let mut listed: Vec<ListedSession> = all.into_iter().filter(|session| (question.takes)(session)).collect();
     let hidden = count - listed.len();
     let beside = match question.behind {
-        // They are few, and were told on the first page.
+        // There are few of them, and the first page already contained them.
         Some(_) => Vec::new(),
         None => beside::find(store, &listed, question)?,
     };
@@ -196,7 +197,7 @@ pub fn find(store: &Store, question: &Question<'_>) -> Result<Findings, StoreErr
         }
     }
     add_beside(&mut findings.found, beside);
-    // Their logs belong to the first page, like their digests.
+    // The logs of evicted sessions belong to the first page, like their digests.
     if question.behind.is_none() {
         listed.retain(|session| session.status == SessionStatus::Evicted);
         findings.evicted = listed;
@@ -204,7 +205,7 @@ pub fn find(store: &Store, question: &Question<'_>) -> Result<Findings, StoreErr
     Ok(findings)
 }
 
-/// The events on the lines of hits, by session and line.
+/// Returns the events on the lines of hits, by session and line.
 fn events_of(
     store: &Store,
     listed: &[ListedSession],
@@ -216,7 +217,7 @@ fn events_of(
     }
     let mut found: HashMap<(usize, u64), Vec<SessionEvent>> = HashMap::new();
     for (session, lines) in lines {
-        // What is damaged is told elsewhere; the hit is one without it.
+        // Other commands report damaged events; here the hit is shown without its event.
         let events = store.reads().events_at(&listed[session].session_uid, &lines);
         for event in events.unwrap_or_default() {
             let line = event.text_line.unwrap_or(event.line);
@@ -226,12 +227,12 @@ fn events_of(
     found
 }
 
-/// The event that a hit stands in, of those on its line.
+/// Returns the event that contains a hit, out of the events on its line.
 fn nearest(events: &[SessionEvent], block: u32) -> Option<&SessionEvent> {
     events.iter().min_by_key(|event| event.block.abs_diff(block))
 }
 
-/// Tells a hit in the words of its session.
+/// Combines a hit with the data of its session and event.
 fn told(
     session: &ListedSession,
     hit: SearchHit,
@@ -258,15 +259,15 @@ fn told(
     }
 }
 
-/// Sees to it that a turn is told once, however often it was copied.
+/// Removes duplicates, so that a turn is reported once however often it was copied.
 #[derive(Default)]
 struct Once {
     seen: HashMap<(Option<Timestamp>, String), usize>,
 }
 
 impl Once {
-    /// Whether this was told before, by another session or this one. A copied turn has the words and the time of the
-    /// first one.
+    /// Returns `true` if the same text was already found, in another session or this one, and then counts the copy. A
+    /// copied turn has the text and the time of the original.
     fn take(&mut self, found: &mut [Found], uid: &str, ts: Option<Timestamp>, snippet: &Snippet) -> bool {
         let next = found.len();
         let first = *self.seen.entry((ts, snippet.text.clone())).or_insert(next);
@@ -281,7 +282,7 @@ impl Once {
     }
 }
 
-/// Puts words on sessions among the turns, best first. A title says nothing new where a turn of its session was found.
+/// Adds the texts about sessions to the turns, best first. A title is dropped if a turn of its session was found.
 fn add_beside(found: &mut Vec<Found>, beside: Vec<Found>) {
     let is_found = |one: &Found, found: &[Found]| {
         found

@@ -1,28 +1,29 @@
-//! What the lines of a session contain and its events do not.
+//! Facts that the lines of a session contain but its events do not.
 
 use std::collections::{HashMap, HashSet};
 
 use transcript::GitCommit;
 
-/// What the lines of a session say.
+/// The facts that were found in the lines of a session.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Findings {
-    /// Whether the test run that began with an event passed, where its output tells.
+    /// The results of test runs by the event that began the run: `true` if it passed. Missing if the output does not
+    /// show it.
     pub tests: HashMap<u64, bool>,
-    /// What is known about commits that commands made, by the event of the call.
+    /// The commits that commands made, by the event of the call.
     pub commits: HashMap<u64, CommitTexts>,
     /// The calls that open or merge a pull request.
     pub offers: HashSet<u64>,
-    /// What an edit took away and what it put there, as hashes.
+    /// Hashes of the removed and the inserted text of an edit.
     pub edits: HashMap<u64, (u64, u64)>,
     /// The first masked secrets: line and rule.
     pub secrets: Vec<(u64, String)>,
     pub secret_count: u64,
-    /// The last words of the agent.
+    /// The last reply of the agent.
     pub last_reply: Option<String>,
 }
 
-/// What the texts of a call and of its result contain about commits.
+/// The details of commits in the texts of a call and of its result.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CommitTexts {
     /// The subjects on the command line, one for each `git commit`.
@@ -31,6 +32,6 @@ pub struct CommitTexts {
     pub announced: Vec<GitCommit>,
     /// The hash that the agent itself noted.
     pub noted_hash: Option<String>,
-    /// Git printed that there was nothing to commit.
+    /// `true` if git printed that there was nothing to commit.
     pub is_empty: bool,
 }

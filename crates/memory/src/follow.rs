@@ -1,5 +1,5 @@
-//! A session that still runs, followed: what its agent appends to the log becomes events at once. Nothing is written;
-//! the next sweep keeps it.
+//! Follows a running session: lines that its agent appends to the log become events at once. Nothing is written; the
+//! next sweep stores them.
 
 use std::collections::HashMap;
 use std::io;
@@ -15,38 +15,38 @@ use crate::mask::{LineState, Masker};
 use crate::store::{Cursor, Store, StoreError};
 use crate::sweep::ends;
 
-/// How far a log was followed.
+/// The position up to which a log was followed.
 pub struct Follow {
     agent: Agent,
     path: PathBuf,
     part: PartKind,
     state: State,
-    /// What the lines that were read left for the masker, or `None` before the first poll.
+    /// The state of masking after the lines that were read, or `None` before the first poll.
     streams: Option<LineState>,
     lines: u64,
     read_to: u64,
     ends_mid_line: bool,
 }
 
-/// What was appended.
+/// The events that were appended to a log since the last poll.
 #[derive(Debug, Default)]
 pub struct Appended {
     pub delta: Delta,
-    /// The whole texts of its events, by `seq`.
+    /// The full texts of its events, by `seq`.
     pub texts: HashMap<u64, String>,
 }
 
-/// Why a log can no longer be followed.
+/// The reason why a log can no longer be followed.
 #[derive(Debug)]
 pub enum Lost {
-    /// It is shorter than what was read of it.
+    /// The log is shorter than the part that was already read.
     Rewritten,
     Unreadable(io::Error),
 }
 
 impl Follow {
-    /// Begins where the memory ends; none where the log is not there, or cannot be followed. The first poll gives all
-    /// that the memory does not have yet, or the whole log where it is another one than was kept.
+    /// Starts at the position where the memory ends. Returns `None` if the log does not exist or cannot be followed.
+    /// The first poll returns all that the memory does not contain yet, or the whole log if its beginning has changed.
     pub fn open(store: &Store, session_uid: &str) -> Result<Option<Self>, StoreError> {
         let cursors = store.reads().cursors_of(session_uid)?;
         let is_log = |cursor: &&Cursor| matches!(cursor.part.as_str(), "log" | "chat_history");
@@ -88,17 +88,17 @@ impl Follow {
         }))
     }
 
-    /// Where the log lies.
+    /// Returns the path of the log.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Which part of the session it follows.
+    /// Returns the part of the session that is followed.
     pub fn part(&self) -> PartKind {
         self.part
     }
 
-    /// What was appended since the last time. A line that is still being written waits for its end.
+    /// Returns the events since the last poll. A line that is still being written is left for a later poll.
     pub fn poll(&mut self, masker: &Masker) -> Result<Appended, Lost> {
         let mut appended = Appended::default();
         let delta = &mut appended.delta;
@@ -132,11 +132,11 @@ impl Follow {
             let length = line.length();
             self.read_to += length + 1;
             if std::mem::take(&mut self.ends_mid_line) {
-                // The break of a line that was taken without one.
+                // The line break of a line that was read without one.
                 if length == 0 {
                     continue;
                 }
-                // The line went on: alone, its rest is no record, and may be the rest of a token.
+                // The line has grown. The new bytes alone are not a record, and may be the rest of a token.
                 self.restart();
                 return self.poll(masker);
             }

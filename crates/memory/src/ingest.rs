@@ -1,9 +1,10 @@
 //! Ingest: the one way from the bytes of a source to a reader.
 //!
-//! A source is a log, a compressed log, a file beside a log, a copy in a workspace or bytes in memory. [`open_lines`] opens it, unpacks
-//! it, numbers its lines and returns [`MaskedLines`]. A line that comes out is a [`PendingLine`]: its number, its length and its end are
-//! known, but its content can only leave as a [`MaskedLine`], which is all that a reader accepts. What masking remembers between
-//! two lines is kept here, so that a token that is broken over two lines is masked whoever reads them.
+//! A source is a log, a compressed log, a file beside a log, a copy in a workspace or bytes in memory. [`open_lines`]
+//! opens it, decompresses it, numbers its lines and returns [`MaskedLines`]. Each line is a [`PendingLine`]: its
+//! number, length and end are known, but its content can only leave as a [`MaskedLine`], which is all that a reader
+//! accepts. The state of masking between two lines is kept here, so that a token that is split over two lines is masked
+//! for every reader.
 //!
 //! This module does not know what is in a line. It must stay the only one that splits the bytes of a log into lines.
 
@@ -22,7 +23,7 @@ use crate::breaks;
 use crate::files;
 use crate::mask::{Hit, LineState, Masker, TextState};
 
-/// Whether the secrets of a source are masked on the way to a reader.
+/// Decides if the secrets of a source are masked on the way to a reader.
 #[derive(Debug, Clone, Copy)]
 pub struct Disclosure<'m>(Option<&'m Masker>);
 
@@ -33,7 +34,8 @@ impl<'m> Disclosure<'m> {
     }
 
     /// Shows a log to its owner as the agent wrote it, because the owner asked for that with `render LOG --reveal` or
-    /// `prepare --verbatim`. Only those two may call it, and only for a log at its source: nothing that is kept was ever unmasked.
+    /// `prepare --verbatim`. Only those two may call it, and only for a log at its source, because the store never
+    /// holds unmasked text.
     pub fn revealed_by_owner() -> Self {
         Self(None)
     }
@@ -50,14 +52,14 @@ impl<'m> From<&'m Masker> for Disclosure<'m> {
     }
 }
 
-/// How the lines of a source are written.
+/// The format of the lines of a source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LineForm {
-    /// JSON Lines of an agent, or of one that is not known.
+    /// JSON Lines of an agent, or of an unknown agent.
     Json(Option<Agent>),
-    /// Plain text, in which a private key goes over many lines.
+    /// Plain text, in which a private key spans many lines.
     Text,
-    /// A copy of either kind: each line that begins like a JSON record is one, and the others are text.
+    /// A copy of either kind: each line that begins like a JSON record is parsed as one, and the others are text.
     Mixed(Option<Agent>),
 }
 
@@ -85,7 +87,7 @@ impl<'m> LineMasker<'m> {
         Self::resume(disclosure, form, LineState::of_agent(form.agent()))
     }
 
-    /// Returns a masker for a line in the middle of a source. `streams` is what the lines before it left.
+    /// Returns a masker for a line in the middle of a source. `streams` is the state that the lines before it left.
     pub(crate) fn resume(disclosure: impl Into<Disclosure<'m>>, form: LineForm, streams: LineState) -> Self {
         Self {
             disclosure: disclosure.into(),
@@ -95,17 +97,17 @@ impl<'m> LineMasker<'m> {
         }
     }
 
-    /// Returns what the next line has to know of the lines before it.
+    /// Returns the state that the next line needs of the lines before it.
     pub(crate) fn into_streams(self) -> LineState {
         self.streams
     }
 
-    /// Returns whether a private key goes on after the last line of plain text.
+    /// Returns the state that tells if a private key continues after the last line of plain text.
     pub(crate) fn text_state(&self) -> TextState {
         self.text
     }
 
-    /// Masks the next line, and adds what was found in it to `hits`.
+    /// Masks the next line and adds the secrets that it found to `hits`.
     pub(crate) fn mask_line<'a>(&mut self, line: Line<'a>, hits: &mut Vec<Hit>) -> MaskedLine<'a> {
         let is_terminated = line.terminated;
         MaskedLine::assume_masked(line, |bytes| self.mask(bytes, is_terminated, hits))
@@ -126,12 +128,12 @@ impl<'m> LineMasker<'m> {
         match self.form {
             LineForm::Json(_) => true,
             LineForm::Text => false,
-            // Half a record, or a file that is one object over many lines, is text.
+            // Half a record, or a file that is one object over many lines, is treated as text.
             LineForm::Mixed(_) => matches!(bytes.trim_ascii_start().first(), Some(b'{' | b'[') | None),
         }
     }
 
-    /// Advances over a line that is not shown: a token may begin in it.
+    /// Advances the state over a line that is not shown, because a token may begin in it.
     fn skip(&mut self, bytes: &[u8]) {
         if let Some(masker) = self.disclosure.masker()
             && self.is_json(bytes)
@@ -140,19 +142,20 @@ impl<'m> LineMasker<'m> {
         }
     }
 
-    /// Returns `true` if a token may be broken over two lines, so that a line in the middle is not masked without those before it.
+    /// Returns `true` if a token may be split over two lines, so that a line in the middle cannot be masked without the
+    /// lines before it.
     fn needs_lead(&self) -> bool {
         self.disclosure.masker().is_some() && self.form.agent() != Some(Agent::Claude) && self.form != LineForm::Text
     }
 }
 
-/// The lines of a source, numbered, each to be masked before it is read.
+/// The lines of a source, numbered; each must be masked before it is read.
 pub struct MaskedLines<'m, R> {
     lines: Lines<R>,
     masker: LineMasker<'m>,
 }
 
-/// Opens a log or a copy of one and returns its lines, unpacked if its name says that it is compressed.
+/// Opens a log or a copy of one and returns its lines. Decompresses it if its file name says that it is compressed.
 pub fn open_lines<'m>(
     path: &Path,
     disclosure: impl Into<Disclosure<'m>>,
@@ -171,7 +174,8 @@ pub fn masked_lines<'m, R: Read>(
     resume_lines(source, 0, 0, LineMasker::new(disclosure, form))
 }
 
-/// Returns the lines of a source from the middle of it, where `source` continues after `lines_before` lines and `offset` bytes.
+/// Returns the lines of a source from the middle of it: `source` continues after `lines_before` lines and `offset`
+/// bytes.
 pub(crate) fn resume_lines<R: Read>(
     source: R,
     lines_before: u64,
@@ -196,7 +200,7 @@ impl<'m, R: Read> MaskedLines<'m, R> {
         Ok(line.map(|line| PendingLine { line, masker }))
     }
 
-    /// Returns the masker with what it remembers of the lines that were returned.
+    /// Returns the masker with its state after the lines that were returned.
     pub(crate) fn into_masker(self) -> LineMasker<'m> {
         self.masker
     }
@@ -206,9 +210,10 @@ impl<'m, R: Read> MaskedLines<'m, R> {
     }
 }
 
-/// A line that is not masked yet. Its bytes are out of reach of readers.
+/// A line that is not masked yet. Readers cannot reach its bytes.
 ///
-/// Every line of a source must be masked or skipped in order, because the masker carries tokens from one line to the next.
+/// The caller must mask or skip every line of a source in order, because the masker carries tokens from one line to the
+/// next.
 pub struct PendingLine<'a, 'm> {
     line: Line<'a>,
     masker: &'a mut LineMasker<'m>,
@@ -243,13 +248,13 @@ impl<'a> PendingLine<'a, '_> {
         matches!(self.line.body, LineBody::Bytes(bytes) if bytes.trim_ascii().is_empty())
     }
 
-    /// Returns the line as it is in the source. It serves only to recognise the same file again and to find ids and times, and must
-    /// never be kept or shown.
+    /// Returns the line as it is in the source. It serves only to recognise the same file again and to find ids and
+    /// times; the caller must never store or show it.
     pub(crate) fn raw(&self) -> LineBody<'a> {
         self.line.body
     }
 
-    /// Masks the line, and adds what was found in it to `hits`.
+    /// Masks the line and adds the secrets that it found to `hits`.
     pub fn mask(self, hits: &mut Vec<Hit>) -> MaskedLine<'a> {
         self.masker.mask_line(self.line, hits)
     }
@@ -268,8 +273,8 @@ impl<'a> PendingLine<'a, '_> {
         masked
     }
 
-    /// Masks the line in another pass over its source, and adds what was found in it to `hits`. A line that `clean` knows to hold no
-    /// secret is not searched.
+    /// Masks the line in a second pass over its source and adds the secrets that it found to `hits`. A line without
+    /// secrets according to `clean` is not searched.
     pub(crate) fn mask_again(self, clean: Option<&CleanLines>, hits: &mut Vec<Hit>) -> MaskedLine<'a> {
         let (Some(clean), Some(masker)) = (clean, self.masker.disclosure.masker()) else {
             return self.mask(hits);
@@ -292,12 +297,12 @@ impl<'a> PendingLine<'a, '_> {
     }
 }
 
-/// Returns a line that was read from the store, where every line was masked before it was written.
+/// Wraps a line that was read from the store, where every line was masked before it was written.
 pub(crate) fn kept_line(line: Line<'_>) -> MaskedLine<'_> {
     MaskedLine::assume_masked(line, Cow::Borrowed)
 }
 
-/// Masks the bytes of a small file, and adds what was found in it to `hits`.
+/// Masks the bytes of a small file and adds the secrets that it found to `hits`.
 pub fn mask_bytes<'m>(
     disclosure: impl Into<Disclosure<'m>>,
     form: LineForm,
@@ -314,7 +319,8 @@ pub fn mask_bytes<'m>(
     masked
 }
 
-/// What the head of a log says about itself. Nothing else of what was read for it leaves this module.
+/// The session id and directory that the head of a log names. Nothing else that was read to find them leaves this
+/// module.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Identity {
     pub(crate) session_uid: Option<String>,
@@ -322,19 +328,19 @@ pub(crate) struct Identity {
     pub(crate) cwd: Option<String>,
 }
 
-/// What the head of a log is read for.
+/// The property that the head of a log is read for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum IdentifyBy {
     Session,
     Directory,
 }
 
-/// Reads the lines of a log's head until it is identified. The lines are not masked, because an id or a directory that was masked
+/// Reads the lines of a log's head until they identify it. The lines are not masked, because a masked id or directory
 /// could not be compared with the one on disk.
 pub(crate) fn identify(state: &mut State, part: PartKind, head: &[u8], by: IdentifyBy) -> Identity {
     let mut session = None;
     let mut lines = Lines::new(head);
-    // Bytes in memory can always be read.
+    // Reading bytes in memory cannot fail.
     while let Ok(Some(line)) = lines.next() {
         let mut delta = Delta::default();
         state.take(part, &MaskedLine::assume_masked(line, Cow::Borrowed), &mut delta);

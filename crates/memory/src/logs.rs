@@ -28,17 +28,18 @@ use crate::sources::{self, LogFile, UnreadPath};
 pub(crate) use crate::whole::text_of;
 use crate::whole::{self, Whole};
 
-/// So many lines are read at once before what they gave is handed over.
+/// Number of lines to read before their delta is passed on.
 const PIECE_LINES: u64 = 4096;
-/// How many events of one log are held to be shown: about 200 MB. No session a person led has so many.
+/// Maximum number of events of one log that are held for display: about 200 MB. No session led by a person has that
+/// many.
 const EVENTS_MAX: usize = if cfg!(test) { 5_000 } else { 200_000 };
 /// A turn has at least one event.
 const TURNS_MAX: usize = EVENTS_MAX;
-/// The same for faults and the names of unknown record types.
+/// The same limit for faults and for the names of unknown record types.
 const FAULTS_MAX: usize = 10_000;
 const UNKNOWN_MAX: usize = 1_000;
 
-/// Why a log could not be read at all. What is wrong inside of it is a fault, and no error.
+/// The error of a log that could not be read at all. Invalid content is a fault, not an error.
 #[derive(Debug, Error)]
 pub enum LogError {
     #[error("cannot read {path}: {source}")]
@@ -48,7 +49,7 @@ pub enum LogError {
 }
 
 impl LogError {
-    /// What is wrong, for whoever names the path himself.
+    /// Returns the cause without the path, for callers that print the path themselves.
     pub fn reason(&self) -> String {
         match self {
             Self::Io { source, .. } => source.to_string(),
@@ -57,22 +58,22 @@ impl LogError {
     }
 }
 
-/// One log, read.
+/// The contents of one log.
 #[derive(Debug)]
 pub struct LogReading {
     pub path: PathBuf,
     pub agent: Agent,
     pub bytes: u64,
     pub reading: Reading,
-    /// What became of the lines of each part; the log comes first.
+    /// The fates of the lines of each part; the log is first.
     pub parts: Vec<PartReading>,
     /// Files beside the log that could not be read.
     pub unread: Vec<UnreadPath>,
-    /// What was read and counted, and is too much to be held.
+    /// The number of items that were read and counted, but not held.
     pub left_out: LeftOut,
 }
 
-/// How much of a log is not in its reading, because a log made to fill the memory would.
+/// The number of items that are missing in a reading, because a log that is made to fill the memory must not succeed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LeftOut {
     pub events: u64,
@@ -80,7 +81,7 @@ pub struct LeftOut {
     pub faults: u64,
 }
 
-/// One part of a session, read.
+/// The result of reading one part of a session.
 #[derive(Debug)]
 pub struct PartReading {
     pub kind: PartKind,
@@ -91,13 +92,13 @@ pub struct PartReading {
 }
 
 impl LogReading {
-    /// What became of the lines of the log itself.
+    /// Returns the fates of the lines of the log itself.
     pub fn fates(&self) -> Fates {
         self.parts.first().map(|part| part.fates).unwrap_or_default()
     }
 }
 
-/// A session, read with its subagents.
+/// The contents of a session and its subagents.
 #[derive(Debug)]
 pub struct SessionReading {
     pub main: LogReading,
@@ -106,12 +107,12 @@ pub struct SessionReading {
 }
 
 impl SessionReading {
-    /// The log itself and those of its subagents.
+    /// Returns the log itself and those of its subagents.
     pub fn logs(&self) -> impl Iterator<Item = &LogReading> {
         std::iter::once(&self.main).chain(&self.subagents)
     }
 
-    /// The API calls that count, log by log, each call in one of them.
+    /// Returns the API calls that count, by log; each call is in one of them only.
     pub fn counted_calls(&self) -> Vec<Vec<&Call>> {
         let calls: Vec<&Call> = self.logs().flat_map(|log| &log.reading.calls).collect();
         let mut counted = calls.iter().copied().zip(counted(&calls));
@@ -124,16 +125,16 @@ impl SessionReading {
     }
 }
 
-/// Reads a session: its log, and the logs of its subagents where the log is a main one.
+/// Reads a session: its log and, if that is a main log, the logs of its subagents.
 ///
-/// Only its owner may see a session unmasked: see [`Disclosure`].
+/// Only the owner may see a session unmasked: see [`Disclosure`].
 pub fn read_session<'m>(
     path: &Path,
     agent: Option<Agent>,
     disclosure: impl Into<Disclosure<'m>>,
 ) -> Result<SessionReading, LogError> {
     let disclosure = disclosure.into();
-    // Whoever names a link means what it leads to.
+    // A link means the log that it points to, because the other parts are beside that log.
     let place = path.is_symlink().then(|| sources::place_of(path));
     let path = place.as_deref().unwrap_or(path);
     let mut main = read_log(path, agent, disclosure)?;
@@ -179,7 +180,7 @@ fn settle(session: &mut SessionReading) {
     }
 }
 
-/// Reads one log whole, with the parts that lie beside it.
+/// Reads one whole log, with the parts beside it.
 pub fn read_log<'m>(
     path: &Path,
     agent: Option<Agent>,
@@ -213,14 +214,14 @@ pub fn read_log<'m>(
     })
 }
 
-/// Keeps a reading small enough to be held, and counts what goes.
+/// Truncates a reading to its limits and counts the items that it removes.
 fn bound(reading: &mut Reading, left_out: &mut LeftOut) {
     let over = |length: usize, max: usize| length.saturating_sub(max) as u64;
     left_out.events += over(reading.events.len(), EVENTS_MAX);
     reading.events.truncate(EVENTS_MAX);
     left_out.faults += over(reading.faults.len(), FAULTS_MAX);
     reading.faults.truncate(FAULTS_MAX);
-    // A turn that is still open comes again with every piece.
+    // An open turn is part of every delta, so it must not be counted twice.
     let last = reading.turns.last().map_or(0, |turn| u64::from(turn.turn));
     if reading.turns.len() > TURNS_MAX {
         left_out.turns = left_out.turns.max(last.saturating_sub(TURNS_MAX as u64));
@@ -229,7 +230,7 @@ fn bound(reading: &mut Reading, left_out: &mut LeftOut) {
     bound_unknown(&mut reading.unknown);
 }
 
-/// Record types beyond the first thousand are one.
+/// Merges the record types beyond the limit into one.
 fn bound_unknown(unknown: &mut BTreeMap<Unknown, u64>) {
     while unknown.len() > UNKNOWN_MAX {
         let Some((_, count)) = unknown.pop_last() else { return };
@@ -241,14 +242,14 @@ fn bound_unknown(unknown: &mut BTreeMap<Unknown, u64>) {
     }
 }
 
-/// What was read beside the deltas.
+/// The results of reading besides the deltas.
 struct PiecesRead {
     agent: Agent,
     parts: Vec<PartReading>,
     unread: Vec<UnreadPath>,
 }
 
-/// Reads one log whole, with the parts that lie beside it, and hands over what it gives piece by piece.
+/// Reads one whole log, with the parts beside it, and passes its deltas to `take` piece by piece.
 fn read_pieces(
     path: &Path,
     agent: Option<Agent>,
@@ -271,7 +272,7 @@ fn read_pieces(
             Ok(part) if part.kind.has_lines() => parts.push(part),
             Ok(_) => {}
             Err(source) if is_named => return Err(failed(path, source)),
-            // A companion that cannot be read costs what it would tell, and nothing else.
+            // If a companion cannot be read, only its own information is missing.
             Err(source) => unread.push(UnreadPath {
                 path: part.path.clone(),
                 reason: source.to_string(),
@@ -284,7 +285,7 @@ fn read_pieces(
     Ok(PiecesRead { agent, parts, unread })
 }
 
-/// Reads one part, and hands over what it gives.
+/// Reads one part and passes its deltas to `take`.
 fn read_part(
     agent: Agent,
     state: &mut State,
@@ -331,7 +332,7 @@ fn read_part(
             part.kind,
             &ingest::mask_bytes(disclosure, LineForm::Text, &bytes, &mut Vec::new()),
         );
-        // Read whole: its lines give no events, and all of them are known.
+        // A companion is parsed as a whole: its lines yield no events, and all of them count as known.
         for line in breaks::lines(&bytes) {
             fates.count(if line.trim_ascii().is_empty() {
                 Fate::Blank
@@ -349,10 +350,9 @@ fn read_part(
     })
 }
 
-/// Runs over a log once more and gives each event that is `wanted` with its full text, in order.
+/// Reads a log again and passes each event that is `wanted` with its full text to `show`, in order.
 ///
-/// The log may have grown since it was read, or be gone: an event whose line is no longer there comes
-/// without its text.
+/// The log may have grown since it was read, or be gone: an event with a missing line has no text.
 pub fn each_text<E>(
     log: &LogReading,
     masker: &Masker,
@@ -362,7 +362,7 @@ pub fn each_text<E>(
     each_whole(log, masker, wanted, |event, whole| show(event, whole.text))
 }
 
-/// Reads the main part of a log again and passes on each line, masked. Lines that are too long to be read are left out.
+/// Reads the main part of a log again and passes on each line, masked. Skips lines that exceed the length limit.
 pub(crate) fn each_masked_line<'m>(
     log: &LogReading,
     disclosure: impl Into<Disclosure<'m>>,
@@ -380,14 +380,14 @@ pub(crate) fn each_masked_line<'m>(
     Ok(())
 }
 
-/// The same with the pictures that belong to the events.
+/// Does the same as [`each_text`], with the images of the events.
 pub fn each_whole<'m, E>(
     log: &LogReading,
     disclosure: impl Into<Disclosure<'m>>,
     wanted: impl Fn(&SessionEvent) -> bool,
     mut show: impl FnMut(&SessionEvent, Whole) -> Result<(), E>,
 ) -> Result<Result<(), E>, LogError> {
-    // Other parts are short; their summaries are all there is to show of them.
+    // Events of other parts are short, and their summary is their whole text.
     let main = log.parts.first().map_or(PartKind::Log, |part| part.kind);
     let clean = log.parts.first().map(|part| &part.clean);
     let (events, others): (Vec<_>, Vec<_>) = log
@@ -396,7 +396,7 @@ pub fn each_whole<'m, E>(
         .iter()
         .filter(|event| wanted(event))
         .partition(|event| event.part == main);
-    // Words may stand on an earlier line than the one on which they were delivered.
+    // The text of a message may be on an earlier line than the one that delivered it.
     let mut at_line: HashMap<u64, Vec<&SessionEvent>> = HashMap::new();
     for event in &events {
         at_line
@@ -423,7 +423,7 @@ pub fn each_whole<'m, E>(
                         .unwrap_or_default(),
                 );
             }
-            // A token that was streamed over several lines may begin in one that is not shown.
+            // A token that was streamed over several lines may begin in a line that is not shown.
             None => line.skip(),
         }
         while let Some(event) = waiting.next_if(|event| event.line <= number) {

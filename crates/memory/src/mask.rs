@@ -1,12 +1,11 @@
-//! Masking: secrets go out before the first byte of a log reaches our disk.
+//! Masking: replaces secrets before the first byte of a log reaches our disk.
 //!
-//! A secret is found in what a line means, not in how it is written: strings and keys of JSON are
-//! decoded, strings that hold JSON once more, arrays of bytes too. What is replaced are the raw bytes
-//! of the secret and nothing else, by a tag that names the rule and a keyed fingerprint. A line of JSON
-//! stays one, of the same shape. Masking what is masked changes nothing.
+//! The masker searches the decoded content of a line, not its notation: it decodes strings and keys of JSON, strings
+//! that contain JSON, and arrays of bytes. It replaces only the raw bytes of the secret, with a tag that names the rule
+//! and a keyed fingerprint. A line of JSON remains valid JSON of the same shape. Masking is idempotent.
 //!
-//! This module knows no disk and no configuration: the key and the user's rules are arguments. It does
-//! not promise to find every secret: one without a known form and without a telling name is just text.
+//! This module does not access the disk or the configuration: the key and the user's rules are arguments. It does not
+//! promise to find every secret, because one without a known form and without a telling name looks like any other text.
 
 mod commands;
 mod escape;
@@ -36,15 +35,16 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::OnceLock;
 
-/// The version of the rules and of the way they are applied. Packs carry it; what an older one masked is masked again.
+/// The version of the rules and of the way they are applied. Packs store it; text that an older version masked is
+/// masked again.
 pub const MASK_VERSION: u32 = 2;
 
-/// How many levels of JSON inside JSON are decoded: the line itself, and strings in it that are JSON.
+/// Maximum depth of JSON inside JSON that is decoded: the line itself, and strings in it that are JSON.
 const LEVELS: u8 = 4;
-/// How often a masked line is looked at again. What is cut out may let a secret beside it be seen.
+/// Maximum number of passes over a line. A replaced secret may uncover another one beside it.
 const PASSES_MAX: usize = 8;
 
-/// How sure a rule is.
+/// The confidence of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Tier {
     /// Precise: the form or the place leaves no doubt.
@@ -60,17 +60,17 @@ pub struct Hit {
     pub rule: Cow<'static, str>,
     pub tier: Tier,
     pub fingerprint: Fingerprint,
-    /// Which bytes of the line were replaced.
+    /// The bytes of the line that were replaced.
     pub range: Range<usize>,
 }
 
-/// What the user adds to the rules, and takes from them.
+/// The rules that the user adds, and the texts that the user allows.
 #[derive(Debug, Clone, Default)]
 pub struct UserRules {
     pub rules: Vec<UserRule>,
     /// Texts that are never secrets.
     pub allowed_texts: Vec<String>,
-    /// Patterns of what is never a secret, wherever they match in it.
+    /// Patterns of texts that are never secrets; a match anywhere in the text is enough.
     pub allowed_patterns: Vec<String>,
 }
 
@@ -79,10 +79,10 @@ pub struct UserRules {
 pub struct UserRule {
     /// The name in the tag: `a-z`, `0-9` and `-`.
     pub name: String,
-    /// A pattern over decoded text. Its first group is the secret; without one, all of it.
+    /// A pattern over decoded text. Its first group is the secret; without a group, the whole match is.
     pub pattern: String,
-    /// Strings of which one stands in every text that the pattern can match. Without them every string of every line
-    /// is decoded, which is several times slower.
+    /// Keywords, of which every match of the pattern contains at least one. Without keywords the masker decodes every
+    /// string of every line, which is several times slower.
     pub keywords: Vec<String>,
     pub tier: Tier,
 }
@@ -102,22 +102,22 @@ pub enum MaskError {
     Empty(String),
 }
 
-/// The rules, compiled, and the key. Threads share one.
+/// The compiled rules and the key. Threads share one masker.
 #[derive(Debug)]
 pub struct Masker {
     key: MaskKey,
     gate: Gate,
-    /// Compiled when their gate opens for the first time: most never do.
+    /// Compiled on first use, because most patterns are never needed.
     patterns: Vec<OnceLock<Regex>>,
     user_rules: Vec<CompiledRule>,
     allowed_texts: Vec<String>,
     allowed_patterns: Vec<Regex>,
-    /// Whether a rule of the user has no keyword, so that the gate cannot help.
+    /// `true` if a user rule has no keyword, so that the gate cannot exclude any text.
     looks_everywhere: bool,
     version: MaskVersion,
 }
 
-/// The names and tiers of all rules that are built in.
+/// Returns the names and tiers of all built-in rules.
 pub fn rules() -> impl Iterator<Item = (&'static str, Tier)> {
     let forms = rules::RULES.iter().map(|rule| (rule.name, Tier::A));
     forms.chain(places::RULES.iter().copied())
@@ -136,7 +136,7 @@ impl Masker {
     ///
     /// # Errors
     ///
-    /// If a rule of the user has no usable name or pattern.
+    /// Returns an error if a user rule has an invalid name or pattern.
     pub fn new(key: &MaskKey, user: &UserRules) -> Result<Masker, MaskError> {
         let user_rules = user.rules.iter().map(compile).collect::<Result<Vec<_>, _>>()?;
         let allowed = user
@@ -160,24 +160,26 @@ impl Masker {
         })
     }
 
-    /// By which rules it masks.
+    /// Returns the version of the rules.
     pub fn version(&self) -> MaskVersion {
         self.version
     }
 
-    /// Masks one line of JSON Lines on its own, without what the lines before it began. Only the tests of the rules want that.
+    /// Masks one line of JSON Lines on its own, without state of the lines before it. Only the tests of the rules need
+    /// that.
     #[cfg(test)]
     fn mask_json_line<'a>(&self, line: &'a [u8], hits: &mut Vec<Hit>) -> Cow<'a, [u8]> {
         self.mask(line, hits, |text| records::find(self, text, LEVELS))
     }
 
-    /// Masks the next line of a log, with what the lines before it began: see [`LineState`]. Borrowed if there is nothing to mask.
+    /// Masks the next line of a log, with the state of the lines before it (see [`LineState`]). Returns a borrowed line
+    /// if there is nothing to mask.
     pub fn mask_next_line<'a>(&self, state: &mut LineState, line: &'a [u8], hits: &mut Vec<Hit>) -> Cow<'a, [u8]> {
         let carried = stream::find(self, state, line);
         self.mask_with(line, hits, carried, |text| records::find(self, text, LEVELS))
     }
 
-    /// Masks the last line of a log, which has no end yet: a token may be broken off with it.
+    /// Masks the last line of a log if it has no line break yet: a token may be cut off at its end.
     pub(crate) fn mask_torn_line<'a>(
         &self,
         state: &mut LineState,
@@ -189,8 +191,8 @@ impl Masker {
         self.mask_with(line, hits, carried, |text| records::find(self, text, LEVELS))
     }
 
-    /// Masks the next line of a log that an earlier run may have found to hold no secret. `is_known_clean` is only called if no token of an
-    /// earlier line continues in this one; the state advances either way.
+    /// Masks the next line of a log. `is_known_clean` returns `true` if an earlier run found no secret in the line; it
+    /// is only called if no token of an earlier line continues in this one. The state advances in both cases.
     pub(crate) fn mask_next_line_again<'a>(
         &self,
         state: &mut LineState,
@@ -210,7 +212,7 @@ impl Masker {
         stream::find(self, state, line);
     }
 
-    /// Masks the next line of a plain-text part. A private key that goes on is carried over lines in `state`.
+    /// Masks the next line of a plain-text part. `state` carries a private key that spans several lines.
     pub fn mask_text_line<'a>(&self, state: &mut TextState, line: &'a [u8], hits: &mut Vec<Hit>) -> Cow<'a, [u8]> {
         let key_line = state.continue_key(line).or_else(|| state.begin_key(line));
         let netrc_line = state.pass_netrc(line).then(|| commands::netrc_line(line)).flatten();
@@ -226,7 +228,7 @@ impl Masker {
         self.mask_with(line, hits, carried, |text| self.find(text, LEVELS))
     }
 
-    /// Masks text that we are about to show: digests, pages.
+    /// Masks text that we are about to show, such as digests and pages.
     pub fn mask_str<'a>(&self, text: &'a str, hits: &mut Vec<Hit>) -> Cow<'a, str> {
         match self.mask(text.as_bytes(), hits, |text| self.find(text, LEVELS)) {
             Cow::Borrowed(_) => Cow::Borrowed(text),
@@ -235,7 +237,7 @@ impl Masker {
         }
     }
 
-    /// The same as `mask`, with what is known of the line from those before it.
+    /// Does the same as `mask`, and also replaces the ranges that earlier lines imply.
     fn mask_with<'a>(
         &self,
         line: &'a [u8],
@@ -243,7 +245,7 @@ impl Masker {
         carried: Vec<Found>,
         find: impl Fn(&[u8]) -> Vec<Found>,
     ) -> Cow<'a, [u8]> {
-        // It holds for the line itself, not for what masking makes of it.
+        // The carried ranges refer to the original line, so only the first pass may use them.
         let carried = std::cell::Cell::new(carried);
         self.mask(line, hits, |text| {
             let mut found = find(text);
@@ -252,7 +254,7 @@ impl Masker {
         })
     }
 
-    /// Replaces what `find` finds, until it finds nothing any more.
+    /// Replaces what `find` returns, and repeats this until `find` returns nothing or `PASSES_MAX` is reached.
     fn mask<'a>(&self, line: &'a [u8], hits: &mut Vec<Hit>, find: impl Fn(&[u8]) -> Vec<Found>) -> Cow<'a, [u8]> {
         let mut found = find(line);
         if found.is_empty() {
@@ -271,7 +273,7 @@ impl Masker {
         Cow::Owned(masked)
     }
 
-    /// Finds secrets in decoded text, which may be JSON once more. They are sorted and do not overlap.
+    /// Finds secrets in decoded text, which may itself be JSON. The results are sorted and do not overlap.
     fn find(&self, text: &[u8], levels: u8) -> Vec<Found> {
         let first = text.get(escape::skip_space(text, 0));
         if levels > 0 && matches!(first, Some(b'{' | b'[' | b'"')) {
@@ -281,7 +283,8 @@ impl Masker {
         }
     }
 
-    /// Drops what is allowed or masked already, and joins what overlaps. The surer rule names the result.
+    /// Drops secrets that are allowed or already masked, and joins those that overlap. The rule with the higher
+    /// confidence names the result.
     fn resolve(&self, text: &[u8], mut found: Vec<Found>) -> Vec<Found> {
         found
             .iter_mut()
@@ -323,7 +326,7 @@ impl Masker {
             || self.allowed_patterns.iter().any(|pattern| pattern.is_match(secret))
     }
 
-    /// The pattern of a precise rule, anchored.
+    /// Returns the pattern of a precise rule, anchored at the start.
     fn pattern(&self, index: usize) -> &Regex {
         self.patterns[index].get_or_init(|| {
             let pattern = format!(r"\A(?:{})", rules::RULES[index].pattern);
@@ -344,7 +347,7 @@ fn compile(rule: &UserRule) -> Result<CompiledRule, MaskError> {
         return Err(MaskError::Empty(rule.name.clone()));
     }
     let keywords = rule.keywords.iter();
-    // A keyword too short for the gate is as good as none.
+    // The gate cannot find a keyword this short, so the rule is treated as one without keywords.
     let is_short = keywords.clone().any(|keyword| keyword.len() < gate::LITERAL_BYTES_MIN);
     let keywords = if is_short {
         Vec::new()
@@ -367,16 +370,16 @@ fn compile_pattern(name: &str, pattern: &str) -> Result<Regex, MaskError> {
     })
 }
 
-/// A secret in the text that is looked at.
+/// A secret in the text that is being searched.
 #[derive(Debug, Clone)]
 struct Found {
     rule: Cow<'static, str>,
     tier: Tier,
     range: Range<usize>,
     fingerprint: Fingerprint,
-    /// Whether it was known by its form, which names it better than the place it stands in.
+    /// `true` if a rule recognised the secret by its form, which gives a better name than its place.
     by_form: bool,
-    /// How many arrays of bytes it stands in, one inside the other: so often its tag is written as integers.
+    /// The number of nested byte arrays around the secret: its tag is encoded as integers that many times.
     layers: u8,
 }
 
@@ -392,7 +395,7 @@ impl Found {
         }
     }
 
-    /// The lower, the surer.
+    /// Returns a sort key; a lower key means more confidence.
     fn sureness(&self) -> (bool, Tier) {
         (!self.by_form, self.tier)
     }
@@ -427,7 +430,7 @@ impl Masker {
     }
 }
 
-/// Puts tags where secrets stand.
+/// Replaces each secret by its tag.
 fn splice(line: &[u8], found: &[Found]) -> Vec<u8> {
     let mut masked = Vec::with_capacity(line.len() + found.len() * 16);
     let mut done = 0;
@@ -440,11 +443,12 @@ fn splice(line: &[u8], found: &[Found]) -> Vec<u8> {
     masked
 }
 
-/// Adds to what was found in a line what was found in it after masking, which never overlaps a tag.
+/// Merges the hits of a line with the hits in its masked text, which never overlap a tag.
 fn merge(found: Vec<Found>, more: Vec<Found>) -> Vec<Found> {
     let mut merged = Vec::with_capacity(found.len() + more.len());
     let mut more = more.into_iter().peekable();
-    // How far a place in the masked line is behind the same place in the line itself.
+    // The bytes that tags added and secrets removed before the current position: offsets in the masked line differ by
+    // them.
     let (mut added, mut removed) = (0, 0);
     for hit in found {
         let start = hit.range.start + added - removed;
@@ -466,7 +470,7 @@ fn moved_back(hit: Found, added: usize, removed: usize) -> Found {
     }
 }
 
-/// Widens a range so that it cuts no character of UTF-8.
+/// Widens a range so that it does not split a UTF-8 character.
 fn whole_characters(text: &[u8], range: &Range<usize>) -> Range<usize> {
     let is_inside = |at: usize| text.get(at).is_some_and(|byte| byte & 0xC0 == 0x80);
     let start = (0..4)

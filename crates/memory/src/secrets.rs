@@ -1,7 +1,7 @@
-//! Where secrets stand in the agents' own files: which rule found them and on which line, never the secret.
+//! Reports where secrets are in the agents' own files: the rule and the line, never the secret.
 //!
-//! Only named files are looked into: logs, what lies beside them, spilled results, and the histories of
-//! prompts. Memory is bounded: so many secrets and places are held, the rest is counted.
+//! It reads only known files: logs, the files beside them, spilled results, and prompt histories. Memory is bounded: a
+//! limited number of secrets and places is held, the rest is only counted.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
@@ -18,57 +18,57 @@ use crate::logs::{self, agent_of_head};
 use crate::mask::{Fingerprint, Hit, Masker, TextState};
 use crate::sources::{self, FoundLogs, LogRoot, UnreadPath};
 
-/// How many secrets are told apart, and how many places of all of them are held.
+/// Maximum number of distinct secrets, and of places of all secrets together, that are held.
 const SECRETS_MAX: usize = 50_000;
 const PLACES_MAX: usize = 1_000_000;
-/// The rule of private keys, which go over many lines of plain text.
+/// The rule of private keys, which span many lines of plain text.
 const PRIVATE_KEY: &str = "private-key";
 
-/// What is looked into, and how.
+/// The files to search and the settings of the search.
 #[derive(Clone, Copy)]
 pub struct Search<'a> {
     pub roots: &'a [LogRoot],
-    /// Files and directories; where there are some, roots are not looked into.
+    /// Files and directories; if there are any, the roots are not searched.
     pub paths: &'a [PathBuf],
     pub masker: &'a Masker,
-    /// Only files written to since then.
+    /// If set, only files modified since then are searched.
     pub since: Option<Timestamp>,
     pub threads: usize,
-    /// How many places of one secret are told.
+    /// Maximum number of places to report for one secret.
     pub places_max: usize,
-    /// Which logs are not to be read.
+    /// Returns `true` for logs that must not be read.
     pub is_ignored: &'a (dyn Fn(&Path) -> bool + Sync),
-    /// Told how many of how many files are read, from several threads.
+    /// Called from several threads with the number of files read so far and their total.
     pub progress: &'a (dyn Fn(usize, usize) + Sync),
 }
 
-/// What was found.
+/// The results of a search.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Secrets {
-    /// Those in most places first.
+    /// Sorted by number of places, largest first.
     pub secrets: Vec<Secret>,
-    /// Places of all secrets.
+    /// Number of places of all secrets.
     pub total: u64,
-    /// Places of secrets that are too many to be told apart.
+    /// Number of places of the secrets beyond the limit.
     pub left_out: u64,
     pub files: u64,
     pub bytes: u64,
     pub unread: Vec<UnreadPath>,
 }
 
-/// One secret, wherever it stands.
+/// One secret and its places.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Secret {
     pub fingerprint: Fingerprint,
     /// The rule that found it most often.
     pub rule: String,
-    /// On how many lines it stands.
+    /// The number of lines that contain it.
     pub count: u64,
-    /// The first of them, by path and line.
+    /// The first places, sorted by path and line.
     pub places: Vec<Place>,
 }
 
-/// One line that holds a secret.
+/// One line that contains a secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
     pub path: PathBuf,
@@ -76,11 +76,11 @@ pub struct Place {
     pub agent: Option<Agent>,
 }
 
-/// Looks for secrets.
+/// Searches files for secrets.
 pub fn search(search: &Search<'_>) -> Secrets {
     let mut unread = Vec::new();
     let targets = targets(search, &mut unread);
-    // The largest first, so that no thread is left alone with one at the end.
+    // The largest files are first, so that no thread is still busy with one when the others have finished.
     let mut order: Vec<usize> = (0..targets.len()).collect();
     order.sort_by_key(|at| std::cmp::Reverse(targets[*at].bytes));
     let tally = Mutex::new(Tally {
@@ -109,7 +109,7 @@ pub fn search(search: &Search<'_>) -> Secrets {
         .told(&targets)
 }
 
-/// A file to look into.
+/// A file to search.
 #[derive(Debug)]
 struct Target {
     path: PathBuf,
@@ -118,7 +118,7 @@ struct Target {
     is_plain: bool,
 }
 
-/// The files to look into, in order of path.
+/// Returns the files to search, sorted by path.
 fn targets(search: &Search<'_>, unread: &mut Vec<UnreadPath>) -> Vec<Target> {
     let mut files: BTreeMap<PathBuf, (Option<Agent>, bool)> = BTreeMap::new();
     if search.paths.is_empty() {
@@ -132,7 +132,7 @@ fn targets(search: &Search<'_>, unread: &mut Vec<UnreadPath>) -> Vec<Target> {
     }
     for path in search.paths {
         if path.is_dir() {
-            // Claude Code's logs have any name: others' are told apart first.
+            // The logs of Claude Code can have any name, so the others' are found first.
             for agent in [Agent::Codex, Agent::Grok, Agent::Claude] {
                 take_logs(search, sources::find_logs_in(agent, path), &mut files, unread);
             }
@@ -156,7 +156,7 @@ fn targets(search: &Search<'_>, unread: &mut Vec<UnreadPath>) -> Vec<Target> {
                     });
                 }
             }
-            // A history that was never written is nothing to tell; a file that was asked for is.
+            // A missing history is normal, but a missing file that the user named is reported.
             Err(error) if search.paths.contains(&path) => unread.push(UnreadPath {
                 path,
                 reason: error.to_string(),
@@ -167,13 +167,13 @@ fn targets(search: &Search<'_>, unread: &mut Vec<UnreadPath>) -> Vec<Target> {
     targets
 }
 
-/// Whether a file is JSON Lines, by its name.
+/// Returns `true` if the name of a file says that it is JSON Lines.
 fn is_lines(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     name.ends_with(".jsonl") || name.ends_with(".jsonl.zst")
 }
 
-/// The logs, with what lies beside each.
+/// Adds logs and the files beside them.
 fn take_logs(
     search: &Search<'_>,
     found: FoundLogs,
@@ -200,10 +200,11 @@ fn take_logs(
     }
 }
 
-/// What stands on one line: which secrets, by which rules.
+/// The secrets of one line, each with its rule.
 type LineHits = (u64, Vec<(Fingerprint, String)>);
 
-/// Reads a file and hands over what it finds, line by line. Says which line was too long to look at, if one was.
+/// Reads a file and passes its secrets to `found`, line by line. Returns the number of the first line that was too long
+/// to search, if any.
 fn look(target: &Target, masker: &Masker, found: &mut dyn FnMut(LineHits)) -> io::Result<Option<u64>> {
     let form = match target.is_plain {
         true => LineForm::Text,
@@ -235,25 +236,25 @@ fn named(hits: &[Hit]) -> Vec<(Fingerprint, String)> {
     hits.iter().map(|hit| (hit.fingerprint, hit.rule.to_string())).collect()
 }
 
-/// Joins the lines of a private key in plain text: the key is one secret, at its first line.
+/// Merges the lines of a private key in plain text: the key is one secret, at its first line.
 #[derive(Default)]
 struct KeyLines {
-    /// The state of the masker after the line before.
+    /// The state of the masker after the previous line.
     state: TextState,
-    /// The first line of the key we are in, until its first dense line has told it.
+    /// The first line of the current key, until its first dense line has been reported.
     key_line: Option<u64>,
 }
 
 impl KeyLines {
-    /// Takes the lines of a key out of the `hits` of the next line, and passes them on as one secret. `after` is the state of the
-    /// masker after that line.
+    /// Removes the lines of a key from the `hits` of the next line and passes them on as one secret. `after` is the
+    /// state of the masker after that line.
     fn take(&mut self, after: TextState, number: u64, hits: &mut Vec<Hit>, found: &mut dyn FnMut(LineHits)) {
         let before = std::mem::replace(&mut self.state, after).to_byte();
         let after = after.to_byte();
-        // Behind the first line the state counts headers from 2; among the lines of the key it is 1.
+        // After the first line of a key the state counts headers from 2; inside the key data it is 1.
         let (begins, goes_on) = (after >= 2 && before < 2, before != 0);
         if begins {
-            // The first line is the same for all keys: the next one tells which it is.
+            // The first line is the same for all keys, so the next one provides the fingerprint.
             self.key_line = Some(number);
             hits.retain(|hit| hit.rule != PRIVATE_KEY);
         } else if goes_on {
@@ -272,7 +273,7 @@ impl KeyLines {
     }
 }
 
-/// What was found so far.
+/// The results so far.
 #[derive(Default)]
 struct Tally {
     secrets: HashMap<Fingerprint, OneSecret>,
@@ -286,16 +287,16 @@ struct Tally {
 
 #[derive(Default)]
 struct OneSecret {
-    /// How often each rule found it.
+    /// The number of hits by rule.
     rules: BTreeMap<String, u64>,
     count: u64,
-    /// The first places: the file's number in order of path, and the line.
+    /// The first places: the index of the file, in order of path, and the line.
     places: BTreeSet<(usize, u64)>,
 }
 
 impl Tally {
     fn add(&mut self, file: usize, (line, mut hits): LineHits, places_max: usize) {
-        // A secret that stands twice on a line stands in one place.
+        // A secret that occurs twice on a line counts as one place.
         hits.sort();
         hits.dedup_by_key(|(fingerprint, _)| *fingerprint);
         for (fingerprint, rule) in hits {
@@ -310,7 +311,7 @@ impl Tally {
             if secret.places.len() < places_max && self.places_held >= PLACES_MAX {
                 continue;
             }
-            // Threads end in any order; the first places are the same in every run.
+            // Threads finish in any order, so keeping the smallest places makes every run report the same ones.
             self.places_held += usize::from(secret.places.insert((file, line)));
             if secret.places.len() > places_max {
                 secret.places.pop_last();
@@ -376,7 +377,7 @@ mod tests {
     use super::*;
     use crate::mask::{MaskKey, UserRules};
 
-    /// Lines of base64 as keys have them, from a seed, so that no scanner takes this test for a leak.
+    /// Returns a line of base64 as in a key. It is generated from a seed, so that no secret scanner flags this test.
     fn key_line(seed: u64) -> String {
         let alphabet: Vec<char> = ('a'..='z').chain('A'..='Z').chain('0'..='9').collect();
         let mut state = seed;

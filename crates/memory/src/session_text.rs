@@ -1,4 +1,4 @@
-//! Where the text of a session is read from: the memory's packs, the agent's log at its source, or nowhere.
+//! Decides where the text of a session is read from: the memory's packs, the agent's log at its source, or neither.
 //!
 //! [`SessionTexts::locate`] is the only place that decides this, and every verb that shows whole texts calls it; the finder's
 //! preview shows summaries from the store instead. Text that comes from a source is
@@ -24,7 +24,7 @@ use crate::store::{Cursor, Reads, Store, StoreError, stored_events};
 use crate::sweep::{ends, part_name, stat, uid_of_log};
 use crate::whole::Whole;
 
-/// Why raw text was removed from the memory.
+/// The reason why raw text was removed from the memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EvictionReason {
     /// It was older than `raw_max_age_days`.
@@ -66,7 +66,7 @@ impl EvictionReason {
     }
 }
 
-/// When and why the raw text of a session was evicted.
+/// The time and the reason of the eviction of a session's raw text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Eviction {
     pub at: Option<Timestamp>,
@@ -88,12 +88,12 @@ impl Eviction {
     }
 }
 
-/// Why an evicted session cannot be read from its source either.
+/// The reason why an evicted session cannot be read from its source either.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SourceProblem {
-    /// It was forgotten, so its log is not read even if it exists.
+    /// The session was forgotten, so its log is not read even if it exists.
     Forgotten,
-    /// No log of it is known on this machine.
+    /// No log of the session is known on this machine.
     Elsewhere,
     /// This file no longer exists.
     LogGone(PathBuf),
@@ -104,7 +104,7 @@ pub enum SourceProblem {
     Unreadable(PathBuf, String),
 }
 
-/// The log of an evicted session, with those of its other parts that exist.
+/// The log of an evicted session, and its other parts that still exist.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SourceLog {
     pub agent: Agent,
@@ -115,7 +115,7 @@ pub struct SourceLog {
     pub eviction: Eviction,
 }
 
-/// A file of a session, under the name that the memory gives it.
+/// A file of a session, with the name of the part in the memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SourcePart {
     pub kind: PartKind,
@@ -123,7 +123,7 @@ pub struct SourcePart {
     pub path: PathBuf,
 }
 
-/// Where the text of a session is.
+/// The location of the text of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TextLocation {
     Memory,
@@ -134,7 +134,7 @@ pub enum TextLocation {
     PromptsOnly,
 }
 
-/// Where shown text came from, as in JSON.
+/// The origin of the text that is shown, as in JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TextOrigin {
     Memory,
@@ -165,7 +165,7 @@ impl TextLocation {
     }
 }
 
-/// Why the text of a session cannot be read.
+/// The reason why the text of a session cannot be read.
 #[derive(Debug, Error)]
 pub enum TextError {
     #[error(transparent)]
@@ -181,7 +181,7 @@ pub enum TextError {
 pub struct SessionTexts<'t> {
     pub store: &'t Store,
     pub masker: &'t Masker,
-    /// Returns whether the configuration ignores a log.
+    /// Returns `true` if the configuration ignores a log.
     pub is_ignored: &'t dyn Fn(&Path) -> bool,
 }
 
@@ -247,14 +247,14 @@ impl<'t> SessionTexts<'t> {
             _ => SourceProblem::Unreadable(own(), error.to_string()),
         };
         let (file, metadata) = files::open_regular(path).map_err(unreadable)?;
-        // A directory on the way may have become a link since the log was read.
+        // A directory in the path may have become a symlink since the log was read.
         files::resolve_inside(tree_of(path), path).map_err(unreadable)?;
         if (self.is_ignored)(path) {
             return Err(SourceProblem::Ignored(own()));
         }
         let is_untouched = stat(&metadata) == cursor.stat;
         let is_as_it_was = || ends::look(path, &file, cursor).is_ok_and(|look| look.ends.is_some());
-        // The uid of a Claude log is its name, which says nothing about what the file holds now.
+        // The uid of a Claude log is derived from its file name, so it says nothing about the current content.
         let has_own_uid = agent != Agent::Claude || cursor.must_be_read();
         let is_same_session = || has_own_uid && uid_of_log(agent, path) == cursor.session_uid;
         match is_untouched || is_as_it_was() || is_same_session() {
@@ -264,7 +264,7 @@ impl<'t> SessionTexts<'t> {
     }
 }
 
-/// Returns the directory below which an agent keeps a log.
+/// Returns the directory below which an agent stores a log.
 fn tree_of(log: &Path) -> &Path {
     let is_tree = |path: &&Path| {
         let name = path.file_name().unwrap_or_default();
@@ -307,7 +307,7 @@ fn with_parts(agent: Agent, log: &Path, cursors: &[Cursor], eviction: Eviction) 
     })
 }
 
-/// The text of one session, opened.
+/// The opened text of one session.
 pub enum SessionText<'t> {
     Memory { store: &'t Store, session_uid: String },
     Source(Box<SourceText<'t>>),
@@ -317,7 +317,7 @@ pub enum SessionText<'t> {
 pub struct SourceText<'t> {
     pub log: SourceLog,
     masker: &'t Masker,
-    /// The log, once it was read.
+    /// The log, or empty until it is read.
     reading: OnceCell<LogReading>,
 }
 
@@ -338,7 +338,7 @@ impl<'t> SessionText<'t> {
         }
     }
 
-    /// Returns all events in order, with as much of their words as the memory keeps.
+    /// Returns all events in order, each with the summary that the memory stores.
     pub fn events(&self) -> Result<Vec<SessionEvent>, TextError> {
         Ok(match self {
             Self::Memory { store, session_uid } => store.reads().events(session_uid)?,
@@ -346,7 +346,7 @@ impl<'t> SessionText<'t> {
         })
     }
 
-    /// Returns the whole texts and images of some events, by `seq`.
+    /// Returns the full texts and the images of some events, by `seq`.
     pub fn wholes(&self, events: &[SessionEvent]) -> Result<HashMap<u64, Whole>, TextError> {
         match self {
             Self::Memory { store, session_uid } => Ok(kept::read_full_texts(store, session_uid, events)?),
@@ -354,7 +354,7 @@ impl<'t> SessionText<'t> {
         }
     }
 
-    /// Returns the whole texts of some events, by `seq`.
+    /// Returns the full texts of some events, by `seq`.
     pub fn texts(&self, events: &[SessionEvent]) -> Result<HashMap<u64, String>, TextError> {
         let wholes = self.wholes(events)?.into_iter();
         Ok(wholes.filter_map(|(seq, whole)| Some((seq, whole.text?))).collect())
@@ -371,7 +371,7 @@ impl<'t> SessionText<'t> {
         })
     }
 
-    /// Passes the masked bytes of a part on, piece by piece. A part that the session does not have has none.
+    /// Passes on the masked bytes of a part, piece by piece. Passes nothing if the session does not have the part.
     pub fn each_bytes(
         &self,
         part: &str,
@@ -396,7 +396,7 @@ impl<'t> SessionText<'t> {
     }
 }
 
-/// Reads a log again and returns the whole texts and images of some of its events, by `seq`.
+/// Reads a log again and returns the full texts and the images of some of its events, by `seq`.
 pub fn read_wholes(
     log: &LogReading,
     masker: &Masker,
@@ -428,7 +428,7 @@ impl SourceText<'_> {
         self.reading.into_inner()
     }
 
-    /// Puts back what an eviction removes from the row of a session.
+    /// Restores the fields that an eviction removes from the row of a session.
     pub fn fill_session(&self, session: &mut Session) -> Result<(), LogError> {
         if let Some(read) = &self.reading()?.reading.session {
             session.title.clone_from(&read.title);

@@ -226,7 +226,7 @@ fn fixed_companions(agent: Agent, place: &Path, name: &str) -> Vec<(PartKind, Pa
                 .into_iter()
                 .collect()
         }
-        // One of its files identifies a Grok session, which is a directory. A companion alone stands only for itself.
+        // A Grok session is a directory, and its log or chat history identifies it. A companion identifies only itself.
         Agent::Grok if matches!(part_kind(agent, name), PartKind::Log | PartKind::ChatHistory) => {
             let files = GROK_PARTS
                 .iter()

@@ -87,7 +87,7 @@ pub struct Store {
     _shared_lock: Option<fs::File>,
 }
 
-/// How much of a session is replaced by its stand-in.
+/// The rows of a session that its temporary copy replaces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReplaceScope {
     /// Lines, cursors and the rows derived from them.
@@ -389,8 +389,8 @@ impl Tx<'_> {
         Reads { engine: self.engine }
     }
 
-    /// Replaces the rows of a session with those of its stand-in. `at` is when the session grew, or `None` if only
-    /// our rules changed.
+    /// Replaces the rows of a session with those of its temporary copy. `at` is when the session grew, or `None` if
+    /// only our rules changed.
     pub fn promote_stand_in(
         &self,
         session_uid: &str,

@@ -1,17 +1,17 @@
-//! Events with all that their lines hold of them: whole texts, and pictures.
+//! Events with their full content from their lines: texts and images.
 
 use transcript::{Actor, Agent, Body, Image, Role, SessionEvent, bodies, images};
 
-/// What a line holds of an event.
+/// The full content of an event.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Whole {
     pub text: Option<String>,
     pub images: Vec<Image>,
 }
 
-/// The text of an event among the bodies of its line.
+/// Returns the text of an event from the bodies of its line.
 pub(crate) fn text_of(event: &SessionEvent, bodies: &[Body]) -> Option<String> {
-    // A queued prompt is the only thing on the line where it was typed.
+    // A queued prompt is the only body on the line that recorded it.
     let body = bodies.get(if event.text_line.is_some() {
         0
     } else {
@@ -23,7 +23,7 @@ pub(crate) fn text_of(event: &SessionEvent, bodies: &[Body]) -> Option<String> {
     }
 }
 
-/// What a line holds of the events that stand on it, by `seq`.
+/// Returns the full content of the given events of a line, by `seq`.
 pub(crate) fn of_line(agent: Agent, line: &[u8], events: &[&SessionEvent]) -> Vec<(u64, Whole)> {
     let bodies = bodies(agent, line);
     let mut images = images(agent, line);
@@ -36,7 +36,7 @@ pub(crate) fn of_line(agent: Agent, line: &[u8], events: &[&SessionEvent]) -> Ve
         };
         wholes.push((event.seq, whole));
     }
-    // A picture whose block is no event, or not known, belongs to what else was said on the line.
+    // An image is assigned to the last event if its block has no event or is unknown.
     if let Some((_, last)) = wholes.last_mut() {
         last.images.append(&mut images);
     }

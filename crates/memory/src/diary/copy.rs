@@ -1,4 +1,5 @@
-//! Copies of logs: the same lines under the same numbers, with the secrets out, or byte by byte where that is asked for.
+//! Copies of logs: the same lines with the same numbers and with secrets masked, or byte for byte if the user asked for
+//! that.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Read, Write};
@@ -13,17 +14,17 @@ use crate::ingest::{self, CleanLines, Disclosure, LineForm, MaskedLines};
 use crate::mask::Masker;
 use crate::packs;
 
-/// How logs are copied.
+/// The way in which logs are copied.
 #[derive(Debug, Clone, Copy)]
 pub enum Copies<'a> {
-    /// Line by line, with the secrets out.
+    /// Line by line, with secrets masked.
     Masked(&'a Masker),
-    /// As they are.
+    /// Byte for byte.
     Verbatim,
 }
 
 impl<'a> Copies<'a> {
-    /// Returns whether the reader of the logs sees them as they are: only if their copies are byte for byte, too.
+    /// Returns the disclosure for reading the logs: they are only read unmasked if their copies are verbatim, too.
     pub(super) fn disclosure(self) -> Disclosure<'a> {
         match self {
             Self::Masked(masker) => Disclosure::masked(masker),
@@ -32,15 +33,15 @@ impl<'a> Copies<'a> {
     }
 }
 
-/// A copy that waits under a name of ours for its place in the workspace.
+/// A copy under a temporary name, before it is moved to its place in the workspace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Copied {
     pub(super) path: PathBuf,
-    /// Of the log's bytes, unpacked.
+    /// The hash of the log's decompressed bytes.
     pub(super) source_sha256: String,
     pub(super) copy_sha256: String,
     pub(super) secrets: u64,
-    /// Lines too long to mask, for which a short one stands.
+    /// The number of lines that were too long to mask and were replaced by a short placeholder.
     pub(super) lines_left_out: u64,
 }
 
@@ -49,7 +50,7 @@ pub(super) fn copy(text: &LogText<'_>, copies: Copies<'_>, to: &Path) -> io::Res
     write_copy(text, copies, LineForm::Mixed(None), None, to)
 }
 
-/// Copies a log that was scanned. The scan found out which of its lines are `clean`.
+/// Copies a log that was scanned. `clean` records which of its lines the scan found to hold no secret.
 pub(super) fn copy_scanned(
     text: &LogText<'_>,
     copies: Copies<'_>,
@@ -136,7 +137,7 @@ fn mask<R: Read>(
     Ok(())
 }
 
-/// A new file that only its owner can read.
+/// Creates a file that only its owner can read.
 pub(super) fn private_file(path: &Path) -> io::Result<File> {
     let mut options = fs::OpenOptions::new();
     options.write(true).create_new(true);
@@ -145,7 +146,7 @@ pub(super) fn private_file(path: &Path) -> io::Result<File> {
     options.open(path)
 }
 
-/// Hashes what is written.
+/// A writer that hashes the bytes it writes.
 struct Out {
     file: BufWriter<File>,
     hasher: Sha256,
@@ -163,7 +164,7 @@ impl Write for Out {
     }
 }
 
-/// Hashes what is read.
+/// A reader that hashes the bytes it reads.
 struct Hashed<R> {
     reader: R,
     hasher: Sha256,

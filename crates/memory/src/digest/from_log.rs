@@ -1,5 +1,5 @@
-//! The digest of a log that is not in the store. It equals the digest that the same log would have in the store. Nothing is
-//! written.
+//! The digest of a log that is not in the store. It equals the digest that the same log would have in the store.
+//! Nothing is written.
 
 use std::path::Path;
 
@@ -12,8 +12,8 @@ use crate::logs::{self, LogError, LogReading};
 use crate::repos;
 use crate::store::{SessionFact, stored_calls, stored_events, stored_session, stored_turn};
 
-/// Returns the digest of a log that was read, or `None` if there is no session in it. The log is read a second time, because some
-/// facts are only in whole texts. `hook_facts` holds what hooks reported about the session.
+/// Returns the digest of a log that was read, or `None` if it contains no session. The log is read a second time,
+/// because some facts are only in full texts. `hook_facts` are the facts that hooks reported about the session.
 pub fn from_log<'m>(
     log: &LogReading,
     disclosure: impl Into<Disclosure<'m>>,

@@ -1,5 +1,6 @@
-//! What rows do not tell and lines do: how a test run came out, whether a command commits, what an edit replaced, and
-//! where secrets stood. The packs are read once, frame by frame; only lines that somebody asks about are taken apart.
+//! Facts that are in the lines but not in the rows: the result of a test run, commits made by a command, the texts of
+//! an edit, and the places of secrets. The packs are read once, frame by frame, and only the lines that a question
+//! refers to are parsed.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::LazyLock;
@@ -18,28 +19,28 @@ use crate::steps::{CallStep, Step, StepJoiner};
 use crate::store::{Store, StoreError};
 use crate::{kept, packs};
 
-/// So many places of secrets are told; all are counted.
+/// Maximum number of places of secrets that are reported; all of them are counted.
 const SECRETS_MAX: usize = 8;
-/// The end of a result tells how it came out.
+/// Maximum number of bytes to search at the end of a result, where the verdict of a test run is.
 const RESULT_BYTES_MAX: usize = 256 << 10;
-/// Of the last words of the agent, so much is looked at.
+/// Maximum number of bytes of the agent's last reply to read.
 const REPLY_BYTES_MAX: usize = 16 << 10;
 
-/// What is asked about a line.
+/// The kind of question about a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Asked {
     Test,
     Command,
-    /// What a command printed.
+    /// The output of a command.
     Output,
     Edit,
     Reply,
 }
 
-/// The event that is asked about, the block of its line, and what.
+/// The event that a question is about, the block of its line, and the kind of question.
 type Question = (u64, u32, Asked);
 
-/// The lines to look at.
+/// The lines to read and the questions about them.
 #[derive(Debug, Default)]
 pub(super) struct Wanted {
     lines: BTreeMap<(PartKind, u64), Vec<Question>>,
@@ -47,7 +48,7 @@ pub(super) struct Wanted {
 }
 
 impl Wanted {
-    /// Asks what the events of a session leave open.
+    /// Collects the questions that the events of a session leave open.
     pub(super) fn of<'e>(events: impl IntoIterator<Item = &'e SessionEvent>) -> Self {
         let mut wanted = Self::default();
         let mut steps = StepJoiner::default();
@@ -57,11 +58,11 @@ impl Wanted {
         wanted
     }
 
-    /// Asks what a step of a session leaves open.
+    /// Adds the questions that a step of a session leaves open.
     pub(super) fn step(&mut self, step: Step<'_>) {
         match step {
             Step::Call(ran) => self.ran(ran),
-            // Only the last words of the agent count.
+            // Only the last reply of the agent is needed.
             Step::Event(event) if event.kinds.has(Kind::AssistantMsg) => {
                 self.reply = Some((event.part, event.line, event.block));
             }
@@ -69,7 +70,7 @@ impl Wanted {
         }
     }
 
-    /// Asks what a step leaves open.
+    /// Adds the questions that a call leaves open.
     fn ran(&mut self, ran: &CallStep) {
         let (part, block) = ran.call_at;
         if ran.is_test
@@ -92,7 +93,7 @@ impl Wanted {
         self.lines.entry((part, line)).or_default().push(asked);
     }
 
-    /// All questions, by where their answers stand.
+    /// Returns all questions by the line that contains the answer.
     fn asked(mut self) -> BTreeMap<(PartKind, u64), Vec<Question>> {
         if let Some((part, line, block)) = self.reply {
             self.ask(part, line, (0, block, Asked::Reply));
@@ -101,10 +102,10 @@ impl Wanted {
     }
 }
 
-/// Takes a line by its number.
+/// Receives a line and its number.
 pub(super) type TakeLine<'t> = dyn FnMut(u64, &[u8]) + 't;
 
-/// Looks through the lines of a log that `each` hands over one by one. All events are of this part.
+/// Answers the questions from the lines that `each` passes on one by one. All events must be of this part.
 pub(super) fn look_through_lines(agent: Agent, wanted: Wanted, each: impl FnOnce(&mut TakeLine<'_>)) -> Findings {
     let asked = wanted.asked().into_iter();
     let lines = asked.map(|((_, line), asked)| (line, asked)).collect();
@@ -113,7 +114,8 @@ pub(super) fn look_through_lines(agent: Agent, wanted: Wanted, each: impl FnOnce
     findings
 }
 
-/// Looks through the lines of a log that are at hand: from which on, how many, and their bytes. All events are of this part.
+/// Answers the questions from lines in memory: the number of the first line of a stretch, the number of its lines, and
+/// their bytes. All events must be of this part.
 pub(super) fn look_through<'l>(
     agent: Agent,
     wanted: Wanted,
@@ -128,7 +130,7 @@ pub(super) fn look_through<'l>(
     findings
 }
 
-/// Looks through the kept lines of a session.
+/// Answers the questions from the stored lines of a session.
 pub(super) fn look(store: &Store, session_uid: &str, wanted: Wanted) -> Result<Findings, StoreError> {
     let agent = kept::agent_of(session_uid)?;
     let wanted = wanted.asked();
@@ -180,7 +182,7 @@ impl Findings {
     }
 
     fn answer(&mut self, agent: Agent, line: &[u8], asked: &[Question]) {
-        // Most commands have nothing to do with commits: their lines are not parsed.
+        // Most commands are unrelated to commits, so their lines are not parsed.
         if !asked.iter().any(|question| self.may_answer(line, question)) {
             return;
         }
@@ -198,7 +200,7 @@ impl Findings {
         }
     }
 
-    /// Returns whether the bytes of a line may hold the answer to a question.
+    /// Returns `true` if the bytes of a line may contain the answer to a question.
     fn may_answer(&self, line: &[u8], (seq, _, asked): &Question) -> bool {
         static COMMANDS: LazyLock<[Finder<'_>; 2]> = LazyLock::new(|| [Finder::new("git"), Finder::new("gh pr")]);
         match asked {
@@ -226,7 +228,7 @@ impl Findings {
         }
     }
 
-    /// Takes the whole input of a call that runs commands.
+    /// Reads commits and pull requests from the full input of a call that runs commands.
     pub(crate) fn see_command(&mut self, seq: u64, text: &str) {
         if let Some(command) = commit_command(text) {
             let subjects = command.subjects.into_iter();
@@ -243,7 +245,7 @@ impl Findings {
         }
     }
 
-    /// Takes the whole output of a command, after its call.
+    /// Reads commits from the full output of a command, after its call.
     pub(crate) fn see_output(&mut self, seq: u64, text: &str) {
         let Some(texts) = self.commits.get_mut(&seq) else {
             return;
@@ -258,7 +260,7 @@ impl Findings {
         }
     }
 
-    /// Drops commits that an earlier command announced already.
+    /// Drops commits that an earlier command already announced.
     pub(crate) fn drop_repeated_commits(&mut self) {
         let mut known = HashSet::new();
         let mut seqs: Vec<u64> = self.commits.keys().copied().collect();
@@ -268,7 +270,7 @@ impl Findings {
                 let is_repeated = |commit: &GitCommit| commit.hash.as_ref().is_some_and(|hash| known.contains(hash));
                 let were_announced = !texts.announced.is_empty();
                 texts.announced.retain(|commit| !is_repeated(commit));
-                // It announced nothing new.
+                // The command announced nothing new.
                 texts.is_empty |= were_announced && texts.announced.is_empty();
                 known.extend(texts.announced.iter().filter_map(|commit| commit.hash.clone()));
             }
@@ -290,8 +292,8 @@ impl Findings {
     }
 }
 
-/// Returns whether a subject holds a secret. Lines are masked before they get here, but a secret that quotes or colours cut in two becomes
-/// whole when the subject is taken out of them.
+/// Returns `true` if a subject contains a secret. The lines are already masked, but a secret that was split by quotes
+/// or colour codes is joined again when the subject is extracted.
 fn holds_secret(subject: &str) -> bool {
     static MASKER: LazyLock<Option<Masker>> =
         LazyLock::new(|| Masker::new(&MaskKey::new([0; 32]), &UserRules::default()).ok());
@@ -307,9 +309,10 @@ fn end_of(text: &str, bytes_max: usize) -> &str {
     &text[start..]
 }
 
-/// How the output of a test run says that it came out.
+/// Returns the verdict in the output of a test run: `true` if it passed, or `None` if the output contains none.
 pub(crate) fn verdict(output: &str) -> Option<bool> {
-    // Both are looked for at once. Borders of words are those of ASCII: others make an expression slow wherever a check mark stands.
+    // One pass searches for both. Word boundaries are ASCII, because Unicode ones make an expression slow on every line
+    // with a check mark.
     static ENDS: LazyLock<RegexSet> = LazyLock::new(|| {
         let failed = r"(?m)test result: FAILED|^FAILED \(|(?:^|[:,;=(|]|(?-u:\b)(?:Tests?|Files|Suites|Found|with|and|FAILED))\s*[1-9]\d* (?:tests? )?(?:failed|failing|failures?|errors?)(?-u:\b)|^\s*[1-9]\d* fail$|^--- FAIL:|^FAIL(?-u:\b)|^not ok \d|(?i:failures|errors): ?[1-9]|error: test failed|could not compile|BUILD FAILED|npm ERR!|ELIFECYCLE";
         let passed = r"(?m)test result: ok|(?-u:\b)[1-9]\d* (?:tests? )?(?:passed|passing)(?-u:\b)|^\s*[1-9]\d* pass$|^ok\s+\S|^PASS(?-u:\b)|^OK \(|^OK$|(?i:all tests pass)|BUILD SUCCESS";
@@ -323,13 +326,13 @@ pub(crate) fn verdict(output: &str) -> Option<bool> {
     }
 }
 
-/// Returns whether a command opens or merges a pull request.
+/// Returns `true` if a command opens or merges a pull request.
 fn opens_pull_request(command: &str) -> bool {
     static OFFER: LazyLock<Regex> = LazyLock::new(|| expression(r"(?-u:\b)gh\s+pr\s+(?:create|merge)(?-u:\b)"));
     OFFER.is_match(command) && !command.contains("--dry-run")
 }
 
-/// What an edit takes away and what it puts there.
+/// Returns hashes of the text that an edit removes and of the text that it inserts.
 fn sides(input: &str) -> Option<(u64, u64)> {
     #[derive(Deserialize)]
     struct Replacement {
@@ -342,7 +345,7 @@ fn sides(input: &str) -> Option<(u64, u64)> {
         let file = told.file_path.unwrap_or_default();
         return Some((hash(&file, &told.old_string), hash(&file, &told.new_string)));
     }
-    // A patch: lines with a sign before them.
+    // In a patch each line begins with a sign.
     let file = input.lines().find_map(|line| line.strip_prefix("*** Update File: "))?;
     let with = |sign: char| -> String { input.lines().filter_map(|line| line.strip_prefix(sign)).collect() };
     let (taken, put) = (with('-'), with('+'));

@@ -1,4 +1,4 @@
-//! What the filters of sessions say to a question, or an index of the database, before anything else of them is read.
+//! Evaluates the filters of sessions, or an index of the database, before the search reads anything else of them.
 
 use std::ops::Range;
 
@@ -10,36 +10,37 @@ use crate::search::filter::Filter;
 use crate::search::{Query, possible_terms};
 use crate::store::{ListedSession, SessionScope, Store, StoreError, WordIndex};
 
-/// So many of the newest sessions are asked one by one.
+/// Number of the newest sessions that are searched first.
 pub(super) const NEWEST: usize = 24;
 
-/// The trigrams of so many sessions are asked one session at a time; those of more all at once.
+/// Maximum number of sessions whose trigrams are read one session at a time; with more, one query reads all.
 const ONE_BY_ONE_MAX: usize = 64;
 
-/// What the filter of a frame says.
+/// The result of the filter of a frame.
 struct Said {
     part: Box<str>,
     number: i64,
-    /// Which terms the frame may hold.
+    /// The terms that the frame may contain.
     terms: u32,
-    /// Whether its trigrams are kept apart and were not asked yet.
+    /// `true` if its trigrams are stored separately and were not checked yet.
     is_half: bool,
 }
 
-/// What the filters of some sessions say.
+/// The results of the filters of several sessions.
 pub(crate) struct Asked {
-    /// Sessions that may hold what is wanted, newest first.
+    /// Sessions that may contain all wanted terms, newest first.
     pub(super) chosen: Vec<usize>,
-    /// By session: what the filters of its frames say.
+    /// The results for the frames of each session.
     said: FxHashMap<usize, Vec<Said>>,
-    /// What a frame that is not named there may hold: nothing where every frame has a filter, else nobody knows.
+    /// The terms that a frame without a result may contain: those that the index could not look up, zero if every frame
+    /// has a filter, or `None` if unknown.
     of_others: Option<u32>,
-    /// How many frames were asked.
+    /// The number of frames that were checked.
     pub(super) frames: usize,
 }
 
 impl Asked {
-    /// Asks the filters of some sessions of a list.
+    /// Evaluates the filters of a range of a session list.
     pub(crate) fn of(
         store: &Store,
         listed: &[ListedSession],
@@ -65,7 +66,8 @@ impl Asked {
         Ok(asked)
     }
 
-    /// Asks the database's own index. Says whether it could tell anything: where it cannot, filters have to.
+    /// Queries the database's own index. Returns `false` if the index cannot answer any wanted term, so that the
+    /// filters must be used.
     fn by_index(
         &mut self,
         store: &Store,
@@ -78,7 +80,7 @@ impl Asked {
         if index == WordIndex::None {
             return Ok(false);
         }
-        // A common word stands in most frames: while few sessions are asked, the others need not be told.
+        // A common word is in most frames, so a search of few sessions queries the index only for them.
         let uids: Vec<&str> = range
             .clone()
             .take(NEWEST)
@@ -87,7 +89,7 @@ impl Asked {
         let among = (range.len() <= NEWEST).then_some(uids.as_slice());
         let mut places = Places::of(listed, range);
         let mut found: FxHashMap<(usize, Box<str>, i64), u32> = FxHashMap::default();
-        // What the index cannot tell of a frame it may hold.
+        // Terms that the index cannot look up may be in any frame.
         let (mut always, mut told) = (0, 0);
         for (bit, term) in query.terms.iter().enumerate().map(|(at, term)| (1 << at, term)) {
             let is_told = reads.each_frame_with(&term.need, index, among, &mut |uid, part, number| {
@@ -134,7 +136,7 @@ impl Asked {
         Ok(())
     }
 
-    /// Asks the trigrams of frames whose words did not say no, where they are kept apart.
+    /// Checks the trigrams of frames that may match by their words, if their trigrams are stored separately.
     fn trigrams(&mut self, store: &Store, listed: &[ListedSession], query: &Query) -> Result<(), StoreError> {
         if !query.needs_trigrams() {
             return Ok(());
@@ -175,7 +177,8 @@ impl Asked {
         let mut frames = 0;
         reads.each_part(&mut |part, count| frames += if is_searched(part) { count } else { 0 })?;
         if reads.filter_count()? == frames {
-            // Filters are of frames alone, so each frame has its own, and those that say no need not be remembered.
+            // Only frames have filters, so if the counts are equal each frame has one, and frames without a possible
+            // term need no entry.
             self.of_others = Some(0);
             reads.each_filter(SessionScope::All, &mut |uid, part, number, bytes| {
                 let Some(at) = places.at(uid) else { return };
@@ -206,7 +209,7 @@ impl Asked {
         Ok(())
     }
 
-    /// Keeps the sessions which may hold what is wanted, and those of which not all frames have filters.
+    /// Keeps the sessions that may contain all wanted terms, and those with frames that have no filter.
     fn choose(&mut self, counts: &Counts, query: &Query) {
         let (wanted, said) = (query.wanted(), &self.said);
         self.chosen.retain(|at| {
@@ -218,13 +221,13 @@ impl Asked {
         self.frames = counts.values().map(|(_, frames)| frames).sum();
     }
 
-    /// Keeps the sessions which may hold what is wanted, where every frame has a filter.
+    /// Keeps the sessions that may contain all wanted terms; every frame must have a filter.
     fn choose_all(&mut self, wanted: u32) {
         let said = &self.said;
         self.chosen.retain(|at| may_hold_all(said.get(at), wanted));
     }
 
-    /// Whether a frame may hold anything, as far as its filter tells.
+    /// Returns `false` if the filter of a frame excludes every term.
     pub(crate) fn may_hold(&self, at: usize, part: &str, number: i64) -> bool {
         self.terms_of(at, part, number).is_none_or(|terms| terms != 0)
     }
@@ -245,7 +248,8 @@ impl Asked {
     }
 }
 
-/// Which terms a frame with this filter may hold, and whether its trigrams are kept apart. One that cannot be read says nothing.
+/// Returns the terms that a frame with this filter may contain, and `true` if its trigrams are stored separately. A
+/// filter that cannot be read excludes nothing.
 fn said(query: &Query, bytes: &[u8]) -> (u32, bool) {
     match Filter::read(bytes) {
         Ok(filter) => (possible_terms(query, &filter), filter.is_half()),
@@ -253,16 +257,17 @@ fn said(query: &Query, bytes: &[u8]) -> (u32, bool) {
     }
 }
 
-/// By session: how many filters there are, and how many there should be.
+/// By session: the number of filters, and the number of frames.
 type Counts = FxHashMap<usize, (usize, usize)>;
 
-/// Whether frames may together hold all that is wanted.
+/// Returns `true` if the frames together may contain all wanted terms.
 fn may_hold_all(frames: Option<&Vec<Said>>, wanted: u32) -> bool {
     let frames = frames.into_iter().flatten();
     frames.fold(0, |terms, said| terms | said.terms) & wanted == wanted
 }
 
-/// The places of sessions in a list. Rows of one session mostly follow each other, so the last answer is remembered.
+/// Maps session uids to positions in a list. Caches the last result, because consecutive rows mostly belong to one
+/// session.
 struct Places<'l> {
     listed: &'l [ListedSession],
     by_uid: FxHashMap<&'l str, usize>,

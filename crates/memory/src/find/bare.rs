@@ -1,8 +1,8 @@
-//! Logs in a directory as the engine asks them, without a memory: read, masked and searched where they lie, newest
-//! first. Nothing is written, and nothing is shown that was not masked.
+//! Searches the logs in a directory without a memory: reads, masks and searches them in place, newest first. Nothing is
+//! written, and everything that is shown is masked.
 //!
-//! A log is glanced through first. One that may hold what is wanted is read for its turns, and then asked in stretches of
-//! about 1 MiB, so that a long log needs no more memory than a short one.
+//! A prefilter scans a log first. A log that may match is read for its turns and then searched in stretches of about 1
+//! MiB, so that a long log needs no more memory than a short one.
 
 use std::collections::BTreeSet;
 use std::io::{self, Read};
@@ -26,20 +26,20 @@ use crate::search::{
 use crate::sources::{self, LogFile};
 use crate::store::{Annotations, ListedSession, SessionStatus};
 
-/// Lines are taken together to about this size.
+/// Approximate size of a stretch of lines.
 const STRETCH_BYTES: u64 = 1 << 20;
-/// So many logs are looked at before what was found is counted, for each thread.
+/// Number of logs per thread that are searched before the search checks if it has found enough.
 const LOGS_AT_ONCE: usize = 8;
-/// As much of a spilled result is searched.
+/// Maximum number of bytes of a spilled result that are searched.
 const SPILL_BYTES_MAX: u64 = 16 << 20;
 
-/// Which logs are searched, and what hides their secrets.
+/// The directory with the logs, and the masker for their secrets.
 pub struct Bare<'b> {
     pub directory: &'b Path,
     pub masker: &'b Masker,
 }
 
-/// Searches the logs in a directory. A log that cannot be read is reported and costs nothing else.
+/// Searches the logs in a directory. Reports a log that cannot be read and continues with the others.
 pub fn find_bare(bare: &Bare<'_>, question: &Question<'_>) -> Findings {
     let mut unreadable = Vec::new();
     let logs = logs_in(bare.directory, &mut unreadable);
@@ -48,7 +48,7 @@ pub fn find_bare(bare: &Bare<'_>, question: &Question<'_>) -> Findings {
     findings
 }
 
-/// Searches some logs, which are given newest first.
+/// Searches the given logs, which must be sorted newest first.
 pub(super) fn find_in_logs(logs: &[LogFile], masker: &Masker, question: &Question<'_>) -> Findings {
     let mut findings = Findings::default();
     let mut once = Once::default();
@@ -87,11 +87,11 @@ pub(super) fn find_in_logs(logs: &[LogFile], masker: &Masker, question: &Questio
     findings
 }
 
-/// The logs below a directory, whichever agent's, newest first.
+/// Returns the logs of all agents below a directory, newest first.
 fn logs_in(directory: &Path, unreadable: &mut Vec<String>) -> Vec<LogFile> {
     let mut logs: Vec<LogFile> = Vec::new();
     let mut known: BTreeSet<PathBuf> = BTreeSet::new();
-    // Names of Claude Code's logs tell least, so they come last.
+    // Claude Code is last because the names of its logs are the least specific.
     for agent in [Agent::Grok, Agent::Codex, Agent::Claude] {
         let found = sources::find_logs_in(agent, directory);
         for log in found.logs {
@@ -102,7 +102,7 @@ fn logs_in(directory: &Path, unreadable: &mut Vec<String>) -> Vec<LogFile> {
             }
             match logs::agent_of_head(&log.path) {
                 Ok(agent) => logs.push(LogFile { agent, ..log }),
-                // A file that only happens to end like a log is none.
+                // A file that only has the extension of a log is not one.
                 Err(logs::LogError::UnknownAgent { .. }) => {}
                 Err(error) => unreadable.push(error.to_string()),
             }
@@ -116,7 +116,7 @@ fn logs_in(directory: &Path, unreadable: &mut Vec<String>) -> Vec<LogFile> {
     logs
 }
 
-/// Whether a log may hold anything that is asked for.
+/// Returns `true` if a log may match the query.
 fn glance(masker: &Masker, question: &Question<'_>, log: &LogFile) -> io::Result<bool> {
     let mut glance = LinePrefilter::new(question.query);
     let spills = spills_of(log);
@@ -133,7 +133,7 @@ fn glance(masker: &Masker, question: &Question<'_>, log: &LogFile) -> io::Result
         if (question.is_cancelled)() {
             return Ok(false);
         }
-        // A tag may hold what is asked for, so it is masked first.
+        // The line is masked first because the query may match a tag.
         let line = line.mask(&mut Vec::new());
         if let Some(bytes) = line.bytes()
             && glance.may_hold(PartFormat::Records(log.agent), bytes)
@@ -144,7 +144,7 @@ fn glance(masker: &Masker, question: &Question<'_>, log: &LogFile) -> io::Result
     Ok(false)
 }
 
-/// What is known of a log that is asked.
+/// The data of a log that may match.
 struct Sketch {
     path: PathBuf,
     agent: Agent,
@@ -154,7 +154,7 @@ struct Sketch {
     spills: Vec<PathBuf>,
 }
 
-/// Some lines of a log, and where their bytes are.
+/// A range of lines of a log and its byte range.
 struct Stretch {
     first_line: u64,
     lines: u64,
@@ -214,7 +214,8 @@ impl Sketch {
         }
     }
 
-    /// The masked lines behind the number of a stretch, or of a spilled result behind all of them.
+    /// Returns the masked lines of a stretch by its number, or of a spilled result, which are numbered after the
+    /// stretches.
     fn lines(&self, masker: &Masker, number: usize) -> io::Result<Vec<u8>> {
         let Some(stretch) = self.stretches.get(number) else {
             let spill = self.spills.get(number - self.stretches.len());
@@ -237,7 +238,7 @@ impl Sketch {
     }
 }
 
-/// Cuts a log into stretches.
+/// Divides a log into stretches.
 fn cut(masker: &Masker, log: &LogFile) -> io::Result<Vec<Stretch>> {
     let mut lines = ingest::open_lines(&log.path, masker, LineForm::Json(Some(log.agent)))?;
     let mut stretches: Vec<Stretch> = Vec::new();
@@ -273,13 +274,13 @@ fn read_spill(masker: &Masker, path: &Path) -> io::Result<Vec<u8>> {
     Ok(ingest::mask_bytes(masker, LineForm::Text, &bytes, &mut Vec::new()))
 }
 
-/// A log as a list shows it.
+/// Returns the list entry of a log.
 fn listed(log: &LogFile, reading: &Reading) -> ListedSession {
     let session = reading.session.as_ref();
     let micros = |at: Option<Timestamp>| at.map(Timestamp::as_microsecond);
     let started = micros(session.and_then(|session| session.started_at));
     let ended = micros(session.and_then(|session| session.ended_at));
-    // A log that tells no session is known by its place.
+    // A log that names no session is identified by its path.
     let place = || format!("{}:{}", log.agent.as_str(), log.path.display());
     ListedSession {
         session_uid: session.map_or_else(place, |session| session.session_uid.as_str().to_owned()),
@@ -300,9 +301,9 @@ fn listed(log: &LogFile, reading: &Reading) -> ListedSession {
     }
 }
 
-/// Asks some logs, and tells what they hold.
+/// Searches the given logs and adds the hits to `findings`.
 fn ask(masker: &Masker, question: &Question<'_>, sketches: &[Sketch], findings: &mut Findings, once: &mut Once) {
-    // By the number of a frame: which log, and which stretch of it.
+    // Maps the number of a frame to a log and its stretch.
     let mut keys: Vec<(usize, usize)> = Vec::new();
     let sessions: Vec<SearchSession> = sketches
         .iter()
@@ -359,7 +360,7 @@ fn ask(masker: &Masker, question: &Question<'_>, sketches: &[Sketch], findings: 
     }
 }
 
-/// Does the same with each of some things, on the threads there are. The answers are in their order.
+/// Calls `work` for each index on the configured number of threads. Returns the results in the order of the indexes.
 fn in_parallel<T: Send>(question: &Question<'_>, count: usize, work: &(dyn Fn(usize) -> T + Sync)) -> Vec<T> {
     let next = AtomicUsize::new(0);
     let done: Mutex<Vec<(usize, T)>> = Mutex::new(Vec::with_capacity(count));

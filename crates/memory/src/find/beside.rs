@@ -1,5 +1,6 @@
-//! Words on sessions that stand in no log: titles, the user's names, notes and tags, the digests of sessions that were let
-//! go, and the prompts of sessions whose logs are gone. They are few, so all of them are looked through.
+//! Searches text about sessions that no log contains: titles, the user's names, notes and tags, the digests of evicted
+//! sessions, and the prompts of sessions whose logs are gone. There are few of these texts, so all of them are
+//! searched.
 
 use std::collections::HashMap;
 
@@ -14,10 +15,10 @@ use crate::store::{ListedSession, SessionStatus, Store, StoreError};
 
 const MICROS_PER_MS: i64 = 1000;
 
-/// Finds what is asked for beside the logs of these sessions.
+/// Searches the texts outside the logs of these sessions.
 pub(super) fn find(store: &Store, listed: &[ListedSession], question: &Question<'_>) -> Result<Vec<Found>, StoreError> {
     let mut found = Vec::new();
-    // Fields alone ask for texts of logs.
+    // A query that consists of fields alone matches only texts of logs.
     if question.query.wanted() == 0 {
         return Ok(found);
     }
@@ -64,7 +65,7 @@ fn about(field: Field, role: Role, kind: Option<Kind>) -> TextContext<'static> {
     }
 }
 
-/// What the words on one session hold, all of them taken together.
+/// Matches the annotations and titles of one session, all of them together.
 fn on_session(session: &ListedSession, matcher: &mut Matcher<'_>, now: Timestamp) -> Option<Found> {
     let said = &session.said;
     let own = about(Field::Other, Role::User, None);
@@ -86,7 +87,7 @@ fn on_session(session: &ListedSession, matcher: &mut Matcher<'_>, now: Timestamp
     Some(told(session, what, judged))
 }
 
-/// What is left of a session that was let go.
+/// Matches the digest of an evicted session.
 fn in_digest(session: &ListedSession, digest: &Digest, matcher: &mut Matcher<'_>, now: Timestamp) -> Option<Found> {
     let left = about(Field::Other, Role::Assistant, None);
     let texts: Vec<(TextContext<'_>, &str)> = digest.texts().map(|text| (left, text)).collect();

@@ -1,7 +1,7 @@
-//! The memory as the engine asks it. Filters are asked first, and only of sessions whose filters do not say no is anything
-//! else read: their frames, their turns, their events.
+//! Searches the memory with the engine. Filters are evaluated first, and the frames, turns and events are read only for
+//! sessions that the filters do not exclude.
 //!
-//! The newest sessions are asked one by one, which is all that a common word needs; the rest at once.
+//! The newest sessions are searched first, which is enough for a common word; then all others at once.
 
 use std::collections::HashMap;
 use std::io;
@@ -19,22 +19,22 @@ use crate::search::{
 };
 use crate::store::{FrameRow, ListedSession, SessionScope, Store, StoreError, TAIL_NO};
 
-/// The rows of so many sessions are read one session at a time; those of more all at once.
+/// Maximum number of sessions whose rows are read one session at a time; with more, one query reads all.
 const ONE_BY_ONE_MAX: usize = 256;
 
-/// What the kept sessions answer, best first.
+/// The hits in the stored sessions, best first.
 #[derive(Default)]
 pub(super) struct Answered {
-    /// Each with the name of its part; the number of its session is its place in the list.
+    /// Each hit with the name of its part; its session number is the position in the list.
     pub(super) hits: Vec<(SearchHit, String)>,
     pub(super) is_partial: bool,
-    /// The last session that was asked, where not all were.
+    /// The last session that was searched, if not all were.
     pub(super) last: Option<usize>,
     pub(super) work: SearchCost,
     pub(super) unreadable: Vec<String>,
 }
 
-/// Asks sessions, which are listed newest first.
+/// Searches sessions, which must be listed newest first.
 pub(super) fn ask(store: &Store, listed: &[ListedSession], question: &Question<'_>) -> Result<Answered, StoreError> {
     let mut answered = Answered::default();
     let mut start = 0;
@@ -77,28 +77,28 @@ impl Answered {
     }
 }
 
-/// Whether search looks into a part, and how its lines are read.
+/// Returns the format of the lines of a part, or `None` if the part is not searched.
 pub(super) fn form_of(part: &str, agent: Agent) -> Option<PartFormat> {
     PartFormat::of(agent, PartKind::of_name(part)?)
 }
 
-/// Where the lines behind a number of the engine lie.
+/// The location of the lines for a frame number of the engine.
 enum Place {
     Frame(FrameRow),
     Tail,
 }
 
-/// What the engine has to know of the sessions that may hold something.
+/// The engine's input for the sessions that may match.
 #[derive(Default)]
 struct Desk {
-    /// Their places in the list.
+    /// The positions of the sessions in the list.
     chosen: Vec<usize>,
     sessions: Vec<SearchSession>,
-    /// The names of each session's parts.
+    /// The names of the parts of each session.
     parts: Vec<Vec<String>>,
-    /// By the number of a frame: the session, the part, and where it lies.
+    /// For each frame number: the session, the part, and the location of its lines.
     places: Vec<(usize, usize, Place)>,
-    /// By the number of a frame: the terms it may hold; none where nobody knows.
+    /// For each frame number: the terms that the frame may contain, or `None` if unknown.
     terms: Vec<Option<u32>>,
 }
 
@@ -182,7 +182,8 @@ impl Desk {
         Ok(())
     }
 
-    /// The number of a part among its session's; none where the part is not searched.
+    /// Returns the index of a part in its session, and adds the part if it is new. Returns `None` if the part is not
+    /// searched.
     fn part(
         &mut self,
         session: usize,
@@ -275,7 +276,7 @@ impl Desk {
     }
 }
 
-/// The lines of a frame; none where its session was let go since the question began, which is no damage.
+/// Reads the lines of a frame. A missing frame is not an error if its session was evicted after the search began.
 fn frame_lines(
     packs: &PackStorage,
     frame: &FrameRow,
@@ -295,7 +296,8 @@ fn frame_no(place: &Place) -> i64 {
     }
 }
 
-/// Turns of a session do not overlap for the engine: where one went on behind the next, it ends before it.
+/// Adds a turn. The engine needs turns that do not overlap, so the previous turn is cut if it continues after the start
+/// of this one.
 pub(super) fn add_turn(turns: &mut Vec<TurnRange>, turn: TurnRange) {
     if let Some(before) = turns.last_mut().filter(|before| before.end_line >= turn.start_line) {
         before.end_line = turn.start_line.saturating_sub(1).max(before.start_line);
@@ -303,7 +305,7 @@ pub(super) fn add_turn(turns: &mut Vec<TurnRange>, turn: TurnRange) {
     turns.push(turn);
 }
 
-/// What fields of a question ask of events.
+/// Returns the facts about events that the fields of a query refer to.
 pub(super) fn facts_of(events: Vec<SessionEvent>) -> Vec<EventFacts> {
     let mut facts: Vec<EventFacts> = events.into_iter().map(fact_of).collect();
     facts.sort_by_key(|fact| (fact.line, fact.block));

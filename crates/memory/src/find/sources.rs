@@ -1,4 +1,4 @@
-//! Searches the logs of evicted sessions at their sources, and merges what is found there with what the memory found.
+//! Searches the logs of evicted sessions at their sources, and merges the hits with those of the memory.
 
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use crate::session_text::{SessionTexts, TextLocation};
 use crate::sources::LogFile;
 use crate::store::{ListedSession, StoreError};
 
-/// Searches the logs of the evicted sessions among `findings.evicted` and adds what they hold to the findings.
+/// Searches the logs of the sessions in `findings.evicted` and adds the hits to the findings.
 pub fn add_sources(
     findings: &mut Findings,
     texts: &SessionTexts<'_>,
@@ -32,7 +32,7 @@ pub fn add_sources(
             sessions.insert(source.path, session);
         }
     }
-    // Filters were applied to what the memory knows of the sessions, which is more than their logs contain.
+    // The filters were already applied to the metadata in the memory, which is more than the logs contain.
     let question = Question {
         takes: &|_| true,
         behind: None,
@@ -63,8 +63,8 @@ pub fn count_sources(findings: &Findings, texts: &SessionTexts<'_>, sessions_max
     Ok(count)
 }
 
-/// Adds hits from logs to those of the memory, best first. A turn that the memory found in a copy of the session counts as a copy, and a
-/// digest is not shown together with turns of its own session.
+/// Adds hits from logs to those of the memory, best first. A turn that the memory found in a copy of the session counts
+/// as a copy, and a digest is not shown together with turns of its own session.
 fn merge(found: &mut Vec<Found>, from_logs: Vec<Found>) {
     let with_turns: HashSet<String> = from_logs.iter().map(|one| one.session.session_uid.clone()).collect();
     let is_replaced =

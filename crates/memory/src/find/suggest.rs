@@ -1,6 +1,7 @@
-//! Corrects the spelling of a query that found nothing: suggests similar words or tools that are found.
+//! Corrects the spelling of a query that found nothing: suggests similar words or tools that occur.
 //!
-//! Words come from titles and prompts of the newest sessions. They are few, and they contain what people search for.
+//! The words are taken from titles and prompts of the newest sessions: they are few, and they contain the words that
+//! people search for.
 
 use std::collections::{BTreeSet, HashMap};
 

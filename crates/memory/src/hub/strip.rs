@@ -113,7 +113,7 @@ fn count_by_extension(files: &[FileEdits]) -> Vec<FileEdits> {
     kinds
 }
 
-/// Returns the pattern that stands for a file, such as `*.rs`.
+/// Returns the pattern that replaces a file name, such as `*.rs`.
 fn extension_pattern(path: &str) -> String {
     const EXTENSION_BYTES_MAX: usize = 5;
     let name = path.rsplit(['/', '\\']).next().unwrap_or_default();

@@ -1,18 +1,19 @@
-//! Which lines of a source hold no secret: learned in the first pass over it, so that a second pass does not search them again.
+//! Remembers which lines of a source hold no secret: the first pass records them, so that a second pass does not search
+//! them again.
 //!
-//! A source may have changed in between. A line is taken for the one that was searched only if its bytes are the same.
+//! A source may change in between, so a line counts as searched only if the hash of its bytes is the same.
 
 use twox_hash::XxHash3_64;
 
 use crate::mask::MaskVersion;
 
-/// How many lines are remembered, eight bytes each; the ones after them are searched again.
+/// Maximum number of lines to remember, at eight bytes each of hash; later lines are searched again.
 const LINES_MAX: u64 = 1 << 20;
 
-/// The lines that a masker left as they were.
+/// The lines that a masker left unchanged.
 #[derive(Debug, Default)]
 pub(crate) struct CleanLines {
-    /// The rules that searched them, or `None` before the first line.
+    /// The version of the rules that searched the lines, or `None` before the first line.
     version: Option<MaskVersion>,
     /// The hash of each line from the first one, or `None` for a line in which something was masked.
     hashes: Vec<Option<u64>>,
@@ -32,7 +33,7 @@ impl CleanLines {
         }
     }
 
-    /// Returns `true` if the same rules found no secret in the same line.
+    /// Returns `true` if the same rules found no secret in the same line before.
     pub(super) fn is_known(&self, version: MaskVersion, number: u64, line: &[u8]) -> bool {
         let at = number.checked_sub(1).and_then(|at| usize::try_from(at).ok());
         let known = at.and_then(|at| self.hashes.get(at).copied().flatten());

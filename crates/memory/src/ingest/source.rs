@@ -9,7 +9,8 @@ use crate::breaks;
 
 /// A window of zstd larger than 128 MiB is refused, because it would be held in memory.
 const ZSTD_WINDOW_LOG_MAX: u32 = 27;
-/// How much before the place where reading goes on is searched for the beginning of a token that continues there.
+/// Number of bytes before the resume offset that are read again, to find the beginning of a token that continues after
+/// it.
 const LEAD_BYTES: u64 = 256 << 10;
 
 /// The bytes of a log.
@@ -19,7 +20,7 @@ pub enum LogBytes {
 }
 
 impl LogBytes {
-    /// Goes to a place in the bytes. Compressed bytes can only be read forwards.
+    /// Moves to an offset. Compressed bytes can only be read forwards.
     pub(crate) fn seek_to(&mut self, at: u64) -> io::Result<()> {
         match self {
             Self::Plain(file) => file.seek(SeekFrom::Start(at)).map(|_| ()),
@@ -27,8 +28,8 @@ impl LogBytes {
         }
     }
 
-    /// Goes to the beginning of a line, and passes the lines before it to `masker`: a token may begin in one of them. What the
-    /// masker remembers must not be kept on disk, so it is read from the log again.
+    /// Moves to the beginning of a line and passes the lines before it to `masker`, because a token may begin in one of
+    /// them. The log is read again because the masker's state must not be stored on disk.
     pub(crate) fn seek_to_line(&mut self, at: u64, masker: &mut LineMasker<'_>) -> io::Result<()> {
         if !masker.needs_lead() {
             return self.seek_to(at);
@@ -37,7 +38,7 @@ impl LogBytes {
         self.seek_to(from)?;
         let mut lead = Vec::new();
         self.by_ref().take(at - from).read_to_end(&mut lead)?;
-        // The first line may be the rest of one.
+        // The first line may be cut off at its beginning.
         for line in breaks::bare_lines(&lead).skip(usize::from(from > 0)) {
             masker.skip(line);
         }
@@ -54,12 +55,12 @@ impl Read for LogBytes {
     }
 }
 
-/// Returns `true` if a log is compressed, as its name says.
+/// Returns `true` if the file name says that the log is compressed.
 pub(crate) fn is_packed(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "zst")
 }
 
-/// Returns the bytes of a log that was opened.
+/// Returns the bytes of an open log, decompressed if its name says that it is compressed.
 pub(crate) fn unpacked(path: &Path, file: File) -> io::Result<LogBytes> {
     if !is_packed(path) {
         return Ok(LogBytes::Plain(file));

@@ -1,5 +1,5 @@
-//! What the first lines of a log tell: whose it is, and in which directory the agent worked. Only so much
-//! is read as stands at the head, so that a question about many logs stays cheap.
+//! Reads the first lines of a log to find its agent and the directory in which the agent worked. It reads no more than
+//! the head, so that checking many logs stays cheap.
 
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -11,18 +11,19 @@ use crate::files;
 use crate::ingest::{self, IdentifyBy};
 use crate::sources;
 
-/// How much of a log is looked at to tell its agent, and how long its first line may be to tell a directory.
+/// Maximum number of bytes to read to detect the agent, and maximum length of a first line that is searched for a
+/// directory.
 const HEAD_BYTES: u64 = 1 << 20;
-/// How much is looked at to tell a directory otherwise: all logs are asked at every sweep.
+/// Number of bytes to read to find a directory in other cases. It is small because every sweep checks all logs.
 const CWD_BYTES: u64 = 64 << 10;
 
-/// Tells the agent of a log by its first lines.
+/// Detects the agent of a log from its first lines.
 pub fn agent_of_head(path: &Path) -> Result<Agent, LogError> {
     let head = head(path, HEAD_BYTES).map_err(|source| failed(path, source))?;
     told_agent(path, &head).ok_or_else(|| LogError::UnknownAgent { path: path.to_owned() })
 }
 
-/// The first bytes of a log.
+/// Returns the first bytes of a log.
 fn head(path: &Path, bytes: u64) -> io::Result<Vec<u8>> {
     let (file, _) = files::open_regular(path)?;
     let mut head = Vec::new();
@@ -32,13 +33,13 @@ fn head(path: &Path, bytes: u64) -> io::Result<Vec<u8>> {
 
 fn told_agent(path: &Path, head: &[u8]) -> Option<Agent> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    // An empty log says nothing yet; whoever keeps one in such a place will write it.
+    // An empty log contains no evidence yet, so its agent is guessed from its name.
     let is_empty = head.iter().all(|byte| byte.is_ascii_whitespace());
     let told = sources::agent_of_companion(&name).or_else(|| detect(head));
     told.or_else(|| is_empty.then(|| by_place(&name)))
 }
 
-/// A guess for a log that is still empty.
+/// Guesses the agent of a log that is still empty.
 fn by_place(name: &str) -> Agent {
     if name.starts_with("rollout-") {
         Agent::Codex
@@ -47,15 +48,15 @@ fn by_place(name: &str) -> Agent {
     }
 }
 
-/// The directories a session worked in, as its log says: its own, and for a subagent its parent's as well.
-/// Empty where the head of the log does not tell.
+/// Returns the directories in which a session worked according to its log: its own and, for a subagent, its parent's.
+/// Returns an empty list if the head of the log contains none.
 pub fn cwd_of_head(path: &Path) -> Vec<PathBuf> {
     let parent = session_log(path).filter(|parent| parent != path);
     let asked = std::iter::once(path.to_owned()).chain(parent);
     asked.filter_map(|path| own_cwd(&path)).map(PathBuf::from).collect()
 }
 
-/// The log of the session that a subagent's log belongs to.
+/// Returns the log of the session that a subagent's log belongs to.
 fn session_log(path: &Path) -> Option<PathBuf> {
     let is_subagent = path
         .ancestors()
@@ -68,7 +69,7 @@ fn session_log(path: &Path) -> Option<PathBuf> {
 fn own_cwd(path: &Path) -> Option<String> {
     let mut head = head(path, CWD_BYTES).ok()?;
     if head.len() as u64 == CWD_BYTES && !head.contains(&b'\n') {
-        // Codex's first line holds all its instructions.
+        // Codex's first line contains all its instructions.
         head = self::head(path, HEAD_BYTES).ok()?;
     }
     let agent = told_agent(path, &head)?;
@@ -114,7 +115,7 @@ mod tests {
             cwd_of_head(&subagents.join("agent-a1.jsonl")),
             [Path::new("/home/ada/tree"), Path::new("/home/ada/app")]
         );
-        // What stands far behind the head is not looked for.
+        // Text far after the head is not searched.
         let far = format!(
             "{}{}",
             "{\"type\":\"mode\",\"mode\":\"x\"}\n".repeat(5000),

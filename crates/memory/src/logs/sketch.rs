@@ -1,4 +1,4 @@
-//! A log read for its turns and for what each of its events is, without their words: whoever searches reads those again.
+//! Reads a log for its turns and the metadata of its events, without their texts, which a search reads again.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use transcript::{Agent, Reading};
 use super::{LeftOut, LogError, bound, read_pieces};
 use crate::mask::Masker;
 
-/// Reads a log with the parts that lie beside it. What is held of an event is small, and of a log bounded.
+/// Reads a log with the parts beside it. The memory per event is small, and per log bounded.
 pub(crate) fn sketch(path: &Path, agent: Agent, masker: &Masker) -> Result<Reading, LogError> {
     let mut reading = Reading::default();
     let mut left_out = LeftOut::default();

@@ -1,5 +1,5 @@
-//! Results that were too large for a log, and lie in files of their own: opened from inside the session's own
-//! tree alone, whatever a log names.
+//! Results that were too large for a log and are in files of their own. Whatever path a log names, only files inside
+//! the session's own tree are opened.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -10,10 +10,10 @@ use crate::files;
 use crate::ingest::{self, Disclosure, LineForm};
 use crate::sources;
 
-/// How much of a spilled result is shown.
+/// Maximum number of bytes of a spilled result that are shown.
 const SPILL_BYTES_MAX: u64 = 16 << 20;
 
-/// The whole result of a tool that was too large for the log, from the session's own tree alone.
+/// Returns the full result of a tool that was too large for the log. It is only read from the session's own tree.
 pub fn spilled<'m>(log: &Path, event: &SessionEvent, disclosure: impl Into<Disclosure<'m>>) -> Option<String> {
     let name = SafeName::new(event.spill.as_deref()?)?;
     let tree = session_tree(&sources::place_of(log))?;
@@ -25,7 +25,7 @@ pub fn spilled<'m>(log: &Path, event: &SessionEvent, disclosure: impl Into<Discl
     Some(String::from_utf8_lossy(&masked).into_owned())
 }
 
-/// The spilled results in the tree of a log's session, in order of name. Links are none.
+/// Returns the spilled results in the tree of a log's session, sorted by name. Symlinks are excluded.
 pub(crate) fn spills_of(log: &Path) -> Vec<PathBuf> {
     let Some(tree) = session_tree(&sources::place_of(log)) else {
         return Vec::new();
@@ -40,7 +40,7 @@ pub(crate) fn spills_of(log: &Path) -> Vec<PathBuf> {
     paths
 }
 
-/// The directory that belongs to the session of a log, for a subagent's log its parent's.
+/// Returns the directory that belongs to the session of a log; for a subagent's log, its parent's.
 pub(crate) fn session_tree(log: &Path) -> Option<PathBuf> {
     let mut ancestors = log.ancestors();
     let above = ancestors.find(|path| path.file_name().is_some_and(|name| name == "subagents"));

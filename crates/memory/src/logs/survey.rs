@@ -1,4 +1,4 @@
-//! A log read only to be counted: no event is held, so that no log can fill the memory.
+//! Reads a log only to count its contents: no event is held, so that no log can fill the memory.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -9,23 +9,23 @@ use super::{LogError, bound_unknown, read_pieces};
 use crate::mask::Masker;
 use crate::sources::UnreadPath;
 
-/// More reasons than this are no longer told apart.
+/// Maximum number of distinct reasons; all further ones are merged.
 const REASONS_MAX: usize = 100;
 
-/// What stands in a log, in numbers.
+/// The contents of a log in numbers.
 #[derive(Debug, Default)]
 pub(crate) struct Survey {
     pub(crate) session_uid: Option<String>,
     pub(crate) version: Option<String>,
-    /// What the log says itself: only Claude Code tells it by the path, too.
+    /// `true` if the log itself says that it belongs to a subagent; only Claude Code's path shows it as well.
     pub(crate) is_subagent: bool,
     pub(crate) unknown: BTreeMap<Unknown, u64>,
-    /// By reason without its place in the line: how often, and the first line.
+    /// By reason without its position in the line: the number of faults, and the first line.
     pub(crate) faults: BTreeMap<String, (u64, u64)>,
     pub(crate) unread: Vec<UnreadPath>,
 }
 
-/// Counts what stands in a log.
+/// Counts the contents of a log.
 pub(crate) fn survey(path: &Path, agent: Agent, masker: &Masker) -> Result<Survey, LogError> {
     let mut survey = Survey::default();
     let read = read_pieces(path, Some(agent), masker.into(), &mut |delta| survey.add(delta))?;
@@ -54,7 +54,7 @@ impl Survey {
     }
 }
 
-/// A reason without its place in the line.
+/// Returns a reason without its position in the line.
 fn class(reason: &str) -> &str {
     let end = reason.find(" at line ").or_else(|| reason.find(" (blake3"));
     end.map_or(reason, |end| &reason[..end])

@@ -1,7 +1,6 @@
-//! Passwords given to commands and in the files that commands read: `curl -u`, `mysql -p`, `.netrc`, `.pgpass`.
+//! Passwords in command lines and in the files that commands read: `curl -u`, `mysql -p`, `.netrc`, `.pgpass`.
 //!
-//! Here the place is the proof, as in `places.rs`; what is told apart are ports, file names and words that
-//! only stand where a password would.
+//! As in `places.rs`, the place is the evidence; only ports, file names and placeholders are excluded.
 
 use super::Tier;
 use super::judge;
@@ -10,9 +9,9 @@ use super::places::is_real_password;
 use super::text::{is_word, skip};
 use std::ops::Range;
 
-/// How far behind the name of a command its flags are looked for.
+/// Maximum number of bytes after the name of a command in which its flags are searched.
 pub(super) const BYTES_MAX: usize = 1024;
-/// How far before `password` the words `machine` or `login` may stand.
+/// Maximum number of bytes before `password` in which `machine` or `login` is searched.
 const NETRC_BYTES_MAX: usize = 256;
 
 /// Finds the password in `curl … -u user:password`; `end` is where `curl` ends.
@@ -32,9 +31,9 @@ pub(super) fn curl(text: &[u8], end: usize) -> Option<Named> {
     })
 }
 
-/// Finds the password among the flags of the command that is named at `start..end`.
+/// Finds the password among the flags of the command whose name is `start..end`.
 pub(super) fn password_flag(text: &[u8], start: usize, end: usize) -> Option<Named> {
-    // `mysql` takes the next word for a database: its password stands right behind the flag.
+    // `mysql` parses the next word as the database, so its password must follow the flag directly.
     let (flag, may_be_apart) = match &text[start..end] {
         b"sshpass" | b"mongo" => (b" -p", true),
         b"redis-cli" => (b" -a", true),
@@ -59,7 +58,7 @@ pub(super) fn password_flag(text: &[u8], start: usize, end: usize) -> Option<Nam
     })
 }
 
-/// The rest of a command: to the end of its line, or to the next command on it.
+/// Returns the rest of a command: up to the end of its line, or to the next command on it.
 fn command_at(text: &[u8], from: usize) -> &[u8] {
     let rest = &text[from..text.len().min(from + BYTES_MAX)];
     let mut quote = None;
@@ -68,7 +67,7 @@ fn command_at(text: &[u8], from: usize) -> &[u8] {
         let is_escaped_break = matches!(byte, b'n' | b'r') && backslashes % 2 == 1;
         match byte {
             b'\n' if backslashes % 2 == 0 => return &rest[..at],
-            // Two more of them: the shell goes on behind the line's end.
+            // With two more backslashes it is a shell line continuation, so the command goes on after the line break.
             _ if is_escaped_break && backslashes < 3 => return &rest[..at - 1],
             b'|' | b';' if quote.is_none() => return &rest[..at],
             b'"' | b'\'' if quote == Some(*byte) => quote = None,
@@ -80,7 +79,7 @@ fn command_at(text: &[u8], from: usize) -> &[u8] {
     rest
 }
 
-/// The word of a shell at or behind `at`, without its quotes.
+/// Returns the shell word at or after `at`, without its quotes.
 fn argument(command: &[u8], at: usize) -> Range<usize> {
     let start = skip(command, at, 8, |byte| {
         matches!(byte, b' ' | b'"' | b'\'' | b'\\' | b'=')
@@ -91,7 +90,7 @@ fn argument(command: &[u8], at: usize) -> Range<usize> {
     start..end
 }
 
-/// Whether `password` at `start` may be the one of a `.netrc`. The text may be raw.
+/// Returns `true` if the `password` at `start` may belong to a `.netrc`. The text may be raw.
 pub(super) fn is_netrc(text: &[u8], start: usize) -> bool {
     let Some(rest) = text[start..].strip_prefix(b"password") else {
         return false;
@@ -101,7 +100,7 @@ pub(super) fn is_netrc(text: &[u8], start: usize) -> bool {
         && (memchr::memmem::find(before, b"machine").is_some() || memchr::memmem::find(before, b"default").is_some())
 }
 
-/// Finds the password behind the word `password` at `start`, in `machine h login u password p`.
+/// Finds the password after the word `password` at `start`, in `machine h login u password p`.
 pub(super) fn netrc(text: &[u8], start: usize) -> Option<Named> {
     if !is_netrc(text, start) {
         return None;
@@ -111,9 +110,9 @@ pub(super) fn netrc(text: &[u8], start: usize) -> Option<Named> {
         .split(u8::is_ascii_whitespace)
         .filter(|word| !word.is_empty())
         .rev();
-    // `login` and `machine` are words of prose, too: only in this order they are a `.netrc`.
+    // `login` and `machine` also occur in prose: only this order indicates a `.netrc`.
     let user = words.next()?;
-    // A quote or an escaped line break may stand before a word.
+    // A quote or an escaped line break may precede the word.
     let word = words.next()?;
     let is_netrc = word.ends_with(b"machine")
         || word.ends_with(b"login")
@@ -123,7 +122,7 @@ pub(super) fn netrc(text: &[u8], start: usize) -> Option<Named> {
     is_netrc.then(|| netrc_value(text, start, user))?
 }
 
-/// Finds the password in a line of a `.netrc` whose `machine` stood on an earlier line.
+/// Finds the password in a line of a `.netrc` that has its `machine` on an earlier line.
 pub(super) fn netrc_line(line: &[u8]) -> Option<Named> {
     let start = skip(line, 0, line.len(), |byte| byte.is_ascii_whitespace());
     line[start..]
@@ -131,7 +130,7 @@ pub(super) fn netrc_line(line: &[u8]) -> Option<Named> {
         .then(|| netrc_value(line, start, b""))?
 }
 
-/// Whether a line belongs to a `.netrc` that may go on with a password.
+/// Returns `true` if the line belongs to a `.netrc` and the next line may hold its password.
 pub(super) fn begins_netrc(line: &[u8]) -> bool {
     let line = line.trim_ascii_start();
     line.starts_with(b"machine ") || line.starts_with(b"login ")
@@ -153,7 +152,7 @@ fn netrc_value(text: &[u8], start: usize, user: &[u8]) -> Option<Named> {
     })
 }
 
-/// Finds the password in a line of `.pgpass`, `host:port:database:user:password`; the port stands at `at..end`.
+/// Finds the password in a line of `.pgpass`, `host:port:database:user:password`; `at..end` is the port.
 pub(super) fn password_file(text: &[u8], at: usize, end: usize) -> Option<Named> {
     let is_field = |byte: u8| is_word(byte) || matches!(byte, b'.' | b'-' | b'*');
     let host = text[..at]
@@ -178,7 +177,7 @@ pub(super) fn password_file(text: &[u8], at: usize, end: usize) -> Option<Named>
         until = skip(text, until, 256, |byte| {
             byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\'' | b'\\' | b'`' | b'<')
         });
-        // A colon of the password is written with a backslash.
+        // A colon in the password is escaped with a backslash.
         if !text[until..].starts_with(b"\\:") {
             break;
         }

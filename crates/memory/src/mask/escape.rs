@@ -1,15 +1,15 @@
-//! From raw JSON to the text it stands for, and from ranges of that text back to raw ranges.
+//! Decodes raw JSON to text, and maps ranges of that text back to raw ranges.
 //!
-//! Nothing is remembered while decoding: the way back decodes once more, which only strings with a
-//! secret pay for. Broken escapes stand for themselves and never fail.
+//! Decoding stores no mapping: mapping back decodes again, a cost that only strings with a secret incur. Invalid
+//! escapes are kept as plain text and never cause an error.
 
 use super::Found;
 use std::ops::Range;
 
-/// The fewest numbers that are taken for an array of bytes: shorter ones can hold no secret.
+/// Minimum number of elements of an array of bytes: a shorter one cannot hold a secret.
 const BYTES_MIN: usize = 8;
 
-/// Decodes what stands between the quotes of a JSON string.
+/// Decodes the content between the quotes of a JSON string.
 pub(super) fn decode_string(raw: &[u8]) -> Vec<u8> {
     let mut text = Vec::with_capacity(raw.len());
     for piece in Pieces::of(raw) {
@@ -21,13 +21,13 @@ pub(super) fn decode_string(raw: &[u8]) -> Vec<u8> {
     text
 }
 
-/// Moves ranges of the decoded text to where they stand in the raw string. They are sorted and do not overlap.
+/// Maps ranges of the decoded text to ranges of the raw string. They must be sorted and must not overlap.
 pub(super) fn to_raw_string(raw: &[u8], found: &mut [Found]) {
     let mut pieces = Pieces::of(raw);
     let mut piece = pieces.next();
     let mut decoded_start = 0;
     let mut place = |decoded: usize, is_end: bool| loop {
-        // An end belongs to the piece with the last byte before it.
+        // An end belongs to the piece that holds the last byte before it.
         let inside = if is_end { decoded.saturating_sub(1) } else { decoded };
         let Some(now) = &piece else {
             return raw.len();
@@ -101,7 +101,7 @@ impl<'a> Pieces<'a> {
         }
     }
 
-    /// `\uXXXX`, or two of them for a character beyond the first plane. Half a pair is told as U+FFFD.
+    /// Decodes `\uXXXX`, or a surrogate pair of them. Returns U+FFFD for half a pair.
     fn unicode(&self) -> Option<(usize, Escape)> {
         let high = hex4(self.raw, self.at + 2)?;
         if (0xD800..0xDC00).contains(&high)
@@ -133,7 +133,7 @@ impl Iterator for Pieces<'_> {
                 escape: Some(escape),
             });
         }
-        // A broken escape is plain from its backslash on.
+        // An invalid escape is plain text from its backslash on.
         let length = memchr::memchr(b'\\', &rest[1..]).map_or(rest.len(), |at| at + 1);
         self.at = start + length;
         Some(Piece {
@@ -150,24 +150,24 @@ fn hex4(raw: &[u8], at: usize) -> Option<u32> {
         .try_fold(0, |code, digit| Some(code * 16 + char::from(*digit).to_digit(16)?))
 }
 
-/// Returns where the array of bytes that opens at `at` ends, behind its bracket: at least eight numbers, each 0 to 255.
+/// Returns the end of the array of bytes that opens at `at`, after its bracket: at least eight numbers, each 0 to 255.
 pub(super) fn byte_array_end(text: &[u8], at: usize) -> Option<usize> {
     let mut numbers = Numbers { text, at: at + 1 };
     let count = numbers.by_ref().count();
     (count >= BYTES_MIN && text.get(numbers.at) == Some(&b']')).then_some(numbers.at + 1)
 }
 
-/// Whether an array of at least eight numbers, each 0 to 255, opens at `at`: perhaps one that is cut short.
+/// Returns `true` if an array of at least eight numbers, each 0 to 255, opens at `at`; it may be cut off.
 pub(super) fn opens_byte_array(text: &[u8], at: usize) -> bool {
     Numbers { text, at: at + 1 }.take(BYTES_MIN).count() == BYTES_MIN
 }
 
-/// The bytes of an array, given with its brackets.
+/// Decodes the bytes of an array, given with its brackets.
 pub(super) fn decode_bytes(raw: &[u8]) -> Vec<u8> {
     Numbers { text: raw, at: 1 }.map(|(_, byte)| byte).collect()
 }
 
-/// Moves ranges of an array's bytes to where their numbers stand. They are sorted and do not overlap.
+/// Maps ranges of an array's bytes to ranges of its raw numbers. They must be sorted and must not overlap.
 pub(super) fn to_raw_bytes(raw: &[u8], found: &mut [Found]) {
     let mut numbers = Numbers { text: raw, at: 1 }.enumerate();
     for hit in found {
@@ -187,7 +187,7 @@ pub(super) fn to_raw_bytes(raw: &[u8], found: &mut [Found]) {
     }
 }
 
-/// Numbers from 0 to 255 with commas between them; stops at the first thing that is neither.
+/// Parses numbers from 0 to 255 separated by commas; stops at anything else.
 struct Numbers<'a> {
     text: &'a [u8],
     at: usize,

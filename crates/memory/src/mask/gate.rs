@@ -1,10 +1,10 @@
-//! The gate: one pass over the raw bytes that finds where a secret could be, as fast as memory allows.
+//! The gate: one fast pass over the raw bytes that finds the places where a secret could be.
 //!
-//! Each literal of each rule has one rare window of three bytes, and texts are asked where those may stand (see `pairs.rs`). (An Aho-Corasick
-//! automaton over the same literals was measured: it alone took longer than all of masking.)
-//! Most lines have no literal, and most literals are ruled out by a look at the next few bytes. That
-//! look sees raw JSON, so it must not be sharper than the rules, which see decoded text: a wrong yes
-//! costs time, a wrong no costs a secret.
+//! Each literal of each rule is indexed by its rarest window of three bytes, and `pairs.rs` finds the places of a text
+//! where such windows may occur. (An Aho-Corasick automaton over the same literals was measured: it alone took longer
+//! than all of masking.) Most lines contain no literal, and a check of the next few bytes rules out most literals. That
+//! check sees raw JSON, so it must not be stricter than the rules, which see decoded text: a false positive costs time,
+//! a false negative leaks a secret.
 
 use super::commands;
 use super::escape;
@@ -13,20 +13,20 @@ use super::pairs::{PLACES, Pairs, Window};
 use super::rules::{Back, RULES};
 use super::text::{is_flag, is_left_border, is_word};
 
-/// What to do where a literal of the gate stands.
+/// The check that a literal of the gate triggers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Action {
     /// Try the precise rule with this index.
     Rule(usize),
     /// Try the user's rule with this index.
     UserRule(usize),
-    /// A name that secrets have: look for `= value`.
+    /// A name that secrets have: search for `= value`.
     Name,
-    /// `://`: look for `user:password@`.
+    /// `://`: search for `user:password@`.
     Link,
-    /// The header `Authorization`, or a variable named so.
+    /// The header `Authorization`, or a variable of that name.
     Authorization,
-    /// `Bearer `, wherever it stands.
+    /// `Bearer `, anywhere.
     Bearer,
     /// The headers `Cookie` and `Set-Cookie`.
     Cookie,
@@ -34,7 +34,7 @@ pub(super) enum Action {
     WebToken,
     /// `curl`, which takes `-u user:password`.
     Curl,
-    /// A command that takes a password as a flag of one letter.
+    /// A command that accepts a password after a one-letter flag.
     Command,
     /// The port in a line of `.pgpass`.
     PasswordFile,
@@ -42,13 +42,13 @@ pub(super) enum Action {
     PrivateKey,
     /// An image in a data link, which is skipped.
     Image,
-    /// `[` and a digit: perhaps an array of bytes.
+    /// `[` and a digit: possibly an array of bytes.
     Bytes,
-    /// An escaped ASCII character: it may hide any of the other literals.
+    /// An escaped ASCII character: it may hide any other literal.
     Hidden,
 }
 
-/// Words of names that secrets have, in any case. At a space, two words may be parted by a sign, or not at all.
+/// Parts of names that secrets have, matched in any case. A space matches any separator in `BETWEEN_WORDS`.
 const NAMES: &[&str] = &[
     "secret",
     "token",
@@ -69,7 +69,7 @@ const NAMES: &[&str] = &[
     "key data",
 ];
 
-/// What may stand between two words of a name.
+/// The separators between two parts of a name.
 const BETWEEN_WORDS: [&str; 5] = ["", "_", "-", ".", " "];
 
 const LITERALS: &[(Action, &[&str])] = &[
@@ -114,10 +114,10 @@ const LITERALS: &[(Action, &[&str])] = &[
     ),
 ];
 
-/// The shortest literal.
+/// Length of the shortest literal.
 pub(super) const LITERAL_BYTES_MIN: usize = 3;
 
-/// One place where the gate opens.
+/// One place where a literal matches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Opening {
     pub(super) start: usize,
@@ -125,34 +125,35 @@ pub(super) struct Opening {
     pub(super) action: Action,
 }
 
-/// All literals by their windows.
+/// All literals, indexed by their windows.
 #[derive(Debug)]
 pub(super) struct Gate {
     pairs: Pairs,
-    /// One bit for each hash of a window.
+    /// A set of window hashes, one bit per hash.
     bits: Box<[u32; 4096]>,
-    /// Sorted by bucket.
+    /// The literals, sorted by bucket.
     literals: Vec<Literal>,
-    /// Where each bucket begins among the literals, and at the end of it all where the last one ends.
+    /// The index of the first literal of each bucket; the last entry is the end of the last bucket.
     buckets: Box<[u16; BUCKETS + 1]>,
 }
 
-/// How many buckets the literals lie in.
+/// Number of buckets.
 const BUCKETS: usize = 4096;
 
 #[derive(Debug)]
 struct Literal {
     window: u32,
-    /// Where the window stands in the literal.
+    /// The offset of the window in the literal.
     offset: usize,
     text: Box<[u8]>,
-    /// Whether letters may stand in any case. The window's are as in the text that is looked for.
+    /// `true` if letters match in any case. The window itself is always case-sensitive: there is one literal for each
+    /// way to write it.
     in_any_case: bool,
     action: Action,
 }
 
 impl Gate {
-    /// Builds the gate of all rules; `keywords` are the users' own, with the index of their rule.
+    /// Builds the gate of all rules; `keywords` are those of the user rules, each with the index of its rule.
     pub(super) fn new(keywords: &[(usize, &str)]) -> Gate {
         let mut literals = Vec::new();
         for (index, rule) in RULES.iter().enumerate() {
@@ -189,7 +190,8 @@ impl Gate {
         }
     }
 
-    /// Calls `act` for every literal in the text. It returns where to go on, or 0 for right behind.
+    /// Calls `act` for every literal in the text. `act` returns the position at which to continue, or 0 for the next
+    /// byte.
     pub(super) fn each(&self, text: &[u8], mut act: impl FnMut(Opening) -> usize) {
         let mut at = 0;
         while let Some(found) = self.next_window(text, at) {
@@ -212,7 +214,7 @@ impl Gate {
         }
     }
 
-    /// Returns the first place at or after `from` whose window may be one of ours.
+    /// Returns the first position at or after `from` where one of our windows may be.
     fn next_window(&self, text: &[u8], from: usize) -> Option<usize> {
         let mut at = from;
         while let Some(bytes) = text.get(at..).and_then(<[u8]>::first_chunk) {
@@ -250,7 +252,7 @@ impl Literal {
         }
     }
 
-    /// A word of a name: one literal for each way to write its window.
+    /// Returns the literals for one part of a name: one for each way to write its window in upper and lower case.
     fn in_any_case(text: &str) -> Vec<Literal> {
         let literal = Literal::new(text, Action::Name);
         let window = &literal.text[literal.offset..literal.offset + LITERAL_BYTES_MIN];
@@ -276,7 +278,7 @@ impl Literal {
         windows.into_iter().map(with_window).collect()
     }
 
-    /// Its window, and how the bytes beside it may be written.
+    /// Returns the window and the possible spellings of the bytes beside it.
     fn rare_window(&self) -> Window {
         let cases = |byte: &u8| match self.in_any_case {
             true => [*byte, byte.to_ascii_uppercase()],
@@ -301,7 +303,7 @@ impl Literal {
     }
 }
 
-/// How often a window is met in prose and programs, roughly.
+/// Returns a rough rank of how common a window is in prose and source code.
 fn commonness(window: &[u8]) -> u32 {
     const LETTERS: &[u8] = b"zqxjkvbywgpfmucdlhrsnioate";
     let rank = |byte: &u8| match LETTERS.iter().position(|letter| letter == byte) {
@@ -328,7 +330,7 @@ fn hash(window: u32) -> u32 {
     window.wrapping_mul(0x9E37_79B1) >> 15
 }
 
-/// The word and the bit of a window in the table.
+/// Returns the index of the word and of the bit for a window in the table.
 fn place(window: u32) -> (usize, u32) {
     let hash = hash(window);
     ((hash >> 5) as usize & 4095, hash & 31)
@@ -338,7 +340,7 @@ fn bucket(window: u32) -> usize {
     (hash(window) >> 5) as usize & (BUCKETS - 1)
 }
 
-/// Whether a secret could stand at an opening of raw text, or begin there.
+/// Returns `true` if a secret could be or begin at an opening of raw text.
 pub(super) fn is_plausible(text: &[u8], opening: Opening) -> bool {
     let Opening { start, end, action } = opening;
     match action {
@@ -363,12 +365,12 @@ pub(super) fn is_plausible(text: &[u8], opening: Opening) -> bool {
 fn is_token(text: &[u8], start: usize, end: usize, index: usize) -> bool {
     let rule = &RULES[index];
     if rule.pattern.starts_with("(?s") {
-        return true; // The token stands somewhere behind its gate.
+        return true; // The token is somewhere after its gate.
     }
     (rule.back != Back::Gate || is_left_border(text, start)) && has_solid(text, end, 8)
 }
 
-/// Whether the next `count` bytes could all belong to a token, or to an escaped one.
+/// Returns `true` if the next `count` bytes could all belong to a token or to an escaped token.
 fn has_solid(text: &[u8], at: usize, count: usize) -> bool {
     let is_solid = |byte: &u8| {
         is_word(*byte)
@@ -380,20 +382,20 @@ fn has_solid(text: &[u8], at: usize, count: usize) -> bool {
     text.get(at..at + count).is_some_and(|next| next.iter().all(is_solid))
 }
 
-/// Whether what follows is a count of tokens, as every record has some: `s":123,`. It is no named value.
+/// Returns `true` if a token count follows, such as `s":123,`. Every record has some, and they are not named values.
 fn is_count(text: &[u8], end: usize) -> bool {
     let count = text[end..].strip_prefix(b"s\":").unwrap_or_default();
     let digits = count.iter().take(20).take_while(|byte| byte.is_ascii_digit()).count();
     digits > 0 && matches!(count.get(digits), Some(b',' | b'}'))
 }
 
-/// Whether a name goes on to a separator and something that is no number.
+/// Returns `true` if a separator and a value that is not a number follow the name.
 fn is_named_value(text: &[u8], start: usize, end: usize) -> bool {
     let skip = |from: usize, max: usize, set: fn(&u8) -> bool| {
         let rest = &text[from.min(text.len())..text.len().min(from + max)];
         from + rest.iter().take_while(|byte| set(byte)).count()
     };
-    // Some literals bring what stands behind the name.
+    // Some literals include the characters after the name.
     let signs = text[start..end]
         .iter()
         .rev()
@@ -428,7 +430,7 @@ fn is_named_value(text: &[u8], start: usize, end: usize) -> bool {
     found.starts_with(b"value") || found.len() == 6 && !is_number()
 }
 
-/// Whether a `@` comes before the end of what stands between `://` and the path.
+/// Returns `true` if there is an `@` between `://` and the path.
 fn is_link_with_user(text: &[u8], end: usize) -> bool {
     let rest = &text[end..text.len().min(end + 512)];
     let ends = |byte: &u8| {
@@ -447,7 +449,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Pieces of literals, whole literals and anything else, one behind the other.
+        /// Parts of literals, whole literals and arbitrary text, concatenated.
         #[test]
         fn the_gate_opens_wherever_a_literal_stands(
             pieces in proptest::collection::vec((0..400_usize, 0..4_usize, "[ -~é]{0,9}"), 0..12),

@@ -1,21 +1,22 @@
-//! Whether a value is random enough, and strange enough, to be a secret.
+//! Decides if a value is random enough to be a secret.
 //!
-//! The precise rules do not need this: their forms are proof enough. The contextual ones see every
-//! `token = …` of every program, and most of those are identifiers, placeholders, paths and ids.
-//! So the judgement leans on what random strings are not: words. It knows values, not their names.
+//! The precise rules do not need this, because their forms are sufficient evidence. The contextual rules match every
+//! `token = …` of every program, and most of those values are identifiers, placeholders, paths and ids. So the decision
+//! relies on a property that random strings lack: words. This module sees values, not their names.
 
-/// The shortest value that the contextual rules take.
+/// Minimum length of a value for the contextual rules.
 const GENERIC_BYTES_MIN: usize = 16;
-/// A longer value is a document, not a secret.
+/// Maximum length of a value: a longer one is a document, not a secret.
 pub(super) const VALUE_BYTES_MAX: usize = 4096;
-/// Shannon entropy per byte below which a value is too regular.
+/// Minimum Shannon entropy per byte: a value below it is too regular.
 const GENERIC_ENTROPY_MIN: f64 = 3.5;
 /// The same for hexadecimal digits.
 const HEX_ENTROPY_MIN: f64 = 3.0;
-/// Shannon entropy per byte from which even brackets and quotes do not make a value a piece of a program.
+/// Minimum Shannon entropy per byte at which a value with brackets or quotes may still be a secret instead of source
+/// code.
 const SCRAMBLED_ENTROPY_MIN: f64 = 4.2;
 
-/// Which letters commonly follow each letter, in words and in the names programmers make of them.
+/// For each letter, the letters that commonly follow it in words and in identifiers.
 const FOLLOWERS: [&[u8]; 26] = [
     b"bcdgilmnprstuvy",
     b"aceilorsu",
@@ -45,7 +46,7 @@ const FOLLOWERS: [&[u8]; 26] = [
     b"e",
 ];
 
-/// Parts of values that people write where a secret would stand, and of references to one. Lower case.
+/// Parts of placeholders for secrets, and of references to secrets. Lower case.
 const BLANKS: &[&str] = &[
     "example",
     "placeholder",
@@ -81,12 +82,12 @@ const BLANKS: &[&str] = &[
     "…",
 ];
 
-/// Parts of values that programs are tested with. Lower case.
+/// Parts of values that are used in tests. Lower case.
 const MAKE_BELIEVE: &[&str] = &[
     "test", "fake", "mock", "dummy", "sample", "todo", "fixme", "mytoken", "my-token", "my_token", "foobar",
 ];
 
-/// Beginnings of the ids and checksums that fill logs and lock files and open no door.
+/// Prefixes of ids and checksums, which are common in logs and lock files and give no access to anything.
 const ID_PREFIXES: &[&str] = &[
     "msg_",
     "toolu_",
@@ -135,7 +136,7 @@ const ID_PREFIXES: &[&str] = &[
     "refs/",
 ];
 
-/// Which kinds of characters a value has.
+/// The kinds of characters that a value contains.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Classes {
     pub(super) upper: bool,
@@ -173,15 +174,15 @@ impl Classes {
     }
 }
 
-/// Whether a value under a telling name is a secret: long, random, and none of the things that only look so.
+/// Returns `true` if a value with a telling name is a secret: long, random, and not one of the harmless forms.
 ///
-/// Under a name which says less (`token`), a hexadecimal value is taken for a hash.
+/// With a weaker name (`token`), a hexadecimal value counts as a hash.
 pub(super) fn is_random(value: &[u8], name_is_strong: bool) -> bool {
     if !(GENERIC_BYTES_MIN..=VALUE_BYTES_MAX).contains(&value.len()) {
         return false;
     }
     let classes = Classes::of(value);
-    // One in thirty random tokens of this length has no digit; of names, most.
+    // One in thirty random tokens of this length has no digit, but most names have none.
     let is_scrambled =
         || name_is_strong && value.len() >= 20 && classes.upper && classes.lower && words_percent(value) < 20;
     if classes.other || !classes.letter() || !(classes.digit || is_scrambled()) {
@@ -191,15 +192,15 @@ pub(super) fn is_random(value: &[u8], name_is_strong: bool) -> bool {
     if is_hex && !(name_is_strong && value.len() >= 32) {
         return false;
     }
-    // Sixteen digits can carry no more than four bits each.
+    // A hexadecimal digit carries at most four bits.
     let entropy_min = if is_hex { HEX_ENTROPY_MIN } else { GENERIC_ENTROPY_MIN };
     let entropy = entropy(value);
-    // Generated passwords may have any character; then they have all kinds, and many different ones.
+    // Generated passwords may contain any character; but then they contain all kinds, and many different ones.
     let may_be_code = has_code(value) && !(classes.count() == 4 && entropy >= SCRAMBLED_ENTROPY_MIN);
     entropy >= entropy_min && !may_be_code && !looks_harmless(value) && !is_make_believe(value) && !is_wordy(value)
 }
 
-/// Whether a value under a name for passwords is one, though it may be short or made of words.
+/// Returns `true` if a value with the name of a password is one; it may be short or consist of words.
 pub(super) fn is_password(value: &[u8]) -> bool {
     let classes = Classes::of(value);
     (8..=128).contains(&value.len())
@@ -213,7 +214,8 @@ pub(super) fn is_password(value: &[u8]) -> bool {
         && !is_name_of_something(value)
 }
 
-/// Whether a value given in a place made for secrets (a header, a flag, `.env`) is one: shorter and less random will do.
+/// Returns `true` if a value in a place made for secrets (a header, a flag, `.env`) is one; it may be shorter and less
+/// random.
 pub(super) fn is_likely(value: &[u8], bytes_min: usize) -> bool {
     let classes = Classes::of(value);
     (bytes_min..=VALUE_BYTES_MAX).contains(&value.len())
@@ -226,12 +228,12 @@ pub(super) fn is_likely(value: &[u8], bytes_min: usize) -> bool {
         && !is_wordy(value)
 }
 
-/// Whether a value is a placeholder, an id, a path or a link.
+/// Returns `true` if a value is a placeholder, an id, a path, a link or a date.
 pub(super) fn looks_harmless(value: &[u8]) -> bool {
     is_blank(value) || is_uuid(value) || is_id(value) || is_path_or_link(value) || is_date(value)
 }
 
-/// Whether the form was filled in with nothing: `ghp_xxxxxxxx`, `AKIA…EXAMPLE`. The precise rules ask only this.
+/// Returns `true` if a token consists of filler: `ghp_xxxxxxxx`, `AKIA…EXAMPLE`. The precise rules use only this check.
 pub(super) fn is_blank_form(value: &[u8]) -> bool {
     let filler = |byte: &&u8| matches!(byte, b'x' | b'X' | b'*' | b'0' | b'.' | b'_' | b'-');
     let fillers = value.iter().filter(filler).count();
@@ -239,13 +241,13 @@ pub(super) fn is_blank_form(value: &[u8]) -> bool {
     fillers * 5 >= value.len() * 4 || words.iter().any(|word| contains_ignoring_case(value, word))
 }
 
-/// Whether a value is one that people write where a secret would stand, or a reference to one.
+/// Returns `true` if a value is a placeholder for a secret, or a reference to one.
 pub(super) fn is_blank(value: &[u8]) -> bool {
     let has = |word: &&str| contains_ignoring_case(value, word.as_bytes());
     value.first() == Some(&b'$') || is_blank_form(value) || BLANKS.iter().any(has)
 }
 
-/// Whether a value is one that programs are tested with.
+/// Returns `true` if a value looks like test data.
 pub(super) fn is_make_believe(value: &[u8]) -> bool {
     is_sequence(value)
         || MAKE_BELIEVE
@@ -253,7 +255,7 @@ pub(super) fn is_make_believe(value: &[u8]) -> bool {
             .any(|word| contains_ignoring_case(value, word.as_bytes()))
 }
 
-/// Shannon entropy in bits per byte.
+/// Returns the Shannon entropy in bits per byte.
 pub(super) fn entropy(value: &[u8]) -> f64 {
     let mut counts = [0_u32; 256];
     for byte in value {
@@ -268,21 +270,21 @@ pub(super) fn entropy(value: &[u8]) -> f64 {
         .sum()
 }
 
-/// Whether much of a value is words: an identifier, a slug, a sentence without spaces.
+/// Returns `true` if much of a value consists of words: an identifier, a slug, a sentence without spaces.
 pub(super) fn is_wordy(value: &[u8]) -> bool {
-    // `ed25519.Ed25519PrivateKey`: what a thing is called says more than where it is from.
+    // In `ed25519.Ed25519PrivateKey` the last name is better evidence than the path before it.
     let own_name = memchr::memrchr(b'.', value)
         .map(|dot| &value[dot + 1..])
         .filter(|name| name.len() >= 8);
     words_percent(value) >= 40 || own_name.is_some_and(|name| words_percent(name) >= 40)
 }
 
-/// Whether almost all of a value is words.
+/// Returns `true` if almost all of a value consists of words.
 pub(super) fn is_words(value: &[u8]) -> bool {
     words_percent(value) >= 80
 }
 
-/// How much of a value stands in runs of letters that follow each other as letters in words do.
+/// Returns the percentage of a value that is in runs of letters with letter pairs common in words.
 fn words_percent(value: &[u8]) -> usize {
     let (mut in_words, mut pairs, mut common) = (0, 0, 0);
     let mut run = 0;
@@ -303,7 +305,7 @@ fn words_percent(value: &[u8]) -> usize {
         }
         run = usize::from(value.get(at).is_some_and(u8::is_ascii_alphabetic));
     }
-    // Of a name, nearly all letters stand in words; of noise, some do by chance.
+    // In a name nearly all letters are in words; in noise some are by chance.
     let letters = value.iter().filter(|byte| byte.is_ascii_alphabetic()).count();
     let reads_well = common * 4 >= pairs * 3 && in_words * 5 >= letters * 4;
     if reads_well {
@@ -313,7 +315,7 @@ fn words_percent(value: &[u8]) -> usize {
     }
 }
 
-/// Whether the second letter commonly follows the first, in any case.
+/// Returns `true` if the second letter commonly follows the first, in any case.
 pub(super) fn is_common(first: u8, second: u8) -> bool {
     let index = usize::from(first.to_ascii_lowercase().wrapping_sub(b'a'));
     FOLLOWERS
@@ -337,7 +339,7 @@ fn is_uuid(value: &[u8]) -> bool {
     value.len() >= 36 && value[..36].iter().enumerate().all(fits)
 }
 
-/// Whether a value is a UUID that nobody made up.
+/// Returns `true` if a value is a UUID that looks random, not a made-up one.
 pub(super) fn is_secret_id(value: &[u8]) -> bool {
     value.len() == 36
         && is_uuid(value)
@@ -350,7 +352,7 @@ fn is_id(value: &[u8]) -> bool {
     ID_PREFIXES.iter().any(|prefix| value.starts_with(prefix.as_bytes()))
 }
 
-/// A path, a file name, or a link: what leads somewhere is no secret by itself.
+/// Returns `true` for a path, a file name or a link, because a location by itself is not a secret.
 fn is_path_or_link(value: &[u8]) -> bool {
     let starts: [&[u8]; 6] = [b"/", b"./", b"../", b"~/", b"@/", b"\\"];
     let is_drive =
@@ -371,7 +373,7 @@ fn is_date(value: &[u8]) -> bool {
         .all(|byte| byte.is_ascii_digit() || matches!(byte, b'-' | b':' | b'.' | b'T' | b'Z' | b'+' | b'/'))
 }
 
-/// Characters that programs are written with and secrets seldom are.
+/// Returns `true` if a value contains characters that are common in source code and rare in secrets.
 pub(super) fn has_code(value: &[u8]) -> bool {
     value.iter().any(|byte| {
         matches!(
@@ -381,7 +383,7 @@ pub(super) fn has_code(value: &[u8]) -> bool {
     })
 }
 
-/// `user.password2`, `next_token_v2`, `KEY_3DES_OF`: what programs call things.
+/// Returns `true` for identifiers such as `user.password2`, `next_token_v2`, `KEY_3DES_OF`.
 fn is_name_of_something(value: &[u8]) -> bool {
     let is_constant = |byte: &u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || *byte == b'_';
     if value.contains(&b'_') && value.iter().all(is_constant) {
@@ -398,13 +400,14 @@ fn is_name_of_something(value: &[u8]) -> bool {
         && parts.all(is_name)
 }
 
-/// `0123456789abcdef`: every character is the one after the last, but for one.
+/// Returns `true` for a sequence such as `0123456789abcdef`: each character follows its predecessor or repeats it, with
+/// at most one exception.
 fn is_sequence(value: &[u8]) -> bool {
     let is_break = |pair: &&[u8]| pair[1] != pair[0].wrapping_add(1) && pair[1] != pair[0];
     value.len() > 4 && value.windows(2).filter(is_break).count() <= 1
 }
 
-/// Whether `text` contains `word`, which is ASCII, in any case.
+/// Returns `true` if `text` contains the ASCII `word`, in any case.
 pub(super) fn contains_ignoring_case(text: &[u8], word: &[u8]) -> bool {
     text.windows(word.len()).any(|window| window.eq_ignore_ascii_case(word))
 }

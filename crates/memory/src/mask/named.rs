@@ -1,7 +1,7 @@
-//! Secrets known by their names: `API_KEY=…`, `"password": "…"`, `--token …`.
+//! Secrets that are recognised by their names: `API_KEY=…`, `"password": "…"`, `--token …`.
 //!
-//! The name decides how much the value has to prove: `client_secret` says more than `token`, and
-//! `token_count` says that it is none. Values are judged in `judge.rs`.
+//! The name decides how random the value must be: `client_secret` is stronger evidence than `token`, and `token_count`
+//! is not the name of a secret. `judge.rs` judges the values.
 
 use super::Tier;
 use super::judge;
@@ -9,28 +9,28 @@ use super::places;
 use super::text::{is_flag, is_word, name_end, name_start, skip};
 use std::ops::Range;
 
-/// What a name promises.
+/// The strength with which a name suggests a secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// `token`, `private`: often something else.
     Weak,
-    /// `GITHUB_TOKEN`: whose token it is makes even a hexadecimal one a secret.
+    /// `GITHUB_TOKEN`: with a known vendor even a hexadecimal token is a secret.
     Token,
     /// `secret`, `access_token`.
     Strong,
-    /// `api_key`, `client_secret`: even an id is one.
+    /// `api_key`, `client_secret`: even an id counts as a secret.
     Key,
-    /// `password`: may be short, and made of words.
+    /// `password`: the value may be short and may consist of words.
     Password,
-    /// `auth`: in files of Docker and npm, a user and a password in base64.
+    /// `auth`: base64 of a user and a password, as in the files of Docker and npm.
     Auth,
-    /// `client-key-data`: a private key in base64, however long.
+    /// `client-key-data`: a private key in base64, of any length.
     KeyData,
     /// The secret half of an AWS key pair.
     AwsSecret,
-    /// Something of Twilio, whose keys have too plain a form to be known without their name.
+    /// A name that contains `twilio`: the form of its keys is too generic to be recognised without the name.
     Twilio,
-    /// A request header which holds nothing but a key.
+    /// A request header that only ever contains a key.
     Header,
     /// `Authorization`: a scheme and a token.
     Authorization,
@@ -38,7 +38,7 @@ pub(super) enum Kind {
     Cookie,
 }
 
-/// What was found, and under which rule.
+/// The range of a secret and the rule that found it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Named {
     pub(super) rule: &'static str,
@@ -46,7 +46,7 @@ pub(super) struct Named {
     pub(super) range: Range<usize>,
 }
 
-/// How the value is given.
+/// The syntax that assigns the value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
     /// `name: value`, quoted or not.
@@ -57,7 +57,7 @@ pub(super) enum Form {
     Flag,
 }
 
-/// Names that hold one of our words and mean something else: (beginning, ending, anywhere). Without `_`, `-`, `.`.
+/// Endings of names that contain one of our words but are not names of secrets. Without `_`, `-`, `.`.
 const HARMLESS_ENDS: &[&str] = &[
     "tokens",
     "count",
@@ -132,7 +132,7 @@ const HARMLESS_PARTS: &[&str] = &[
     "idempotency",
 ];
 
-/// What a name promises, or `None` where it promises nothing.
+/// Returns the kind of secret that a name suggests, or `None` if it suggests none.
 pub(super) fn kind_of(name: &[u8]) -> Option<Kind> {
     if name.len() > 128 {
         return None;
@@ -154,7 +154,7 @@ pub(super) fn kind_of(name: &[u8]) -> Option<Kind> {
         _ => {}
     }
     let otherwise = (plain.contains('w') && plain.contains("twilio")).then_some(Kind::Twilio);
-    // Nearly every name that comes here counts tokens: one byte rules most endings out.
+    // Nearly every name that reaches this line is a count of tokens; comparing one byte first rules out most endings.
     let ends_with = |end: &&str| plain.as_bytes().last() == end.as_bytes().last() && plain.ends_with(end);
     if HARMLESS_ENDS.iter().any(ends_with) || has(HARMLESS_PARTS) {
         return otherwise;
@@ -180,7 +180,7 @@ pub(super) fn kind_of(name: &[u8]) -> Option<Kind> {
     }
 }
 
-/// Whether `pass` is a word of a name: `pass`, `dbPass`, `DBPASS`, `pass_db`, but not `bypass` or `passes`.
+/// Returns `true` if `pass` is a word of the name: `pass`, `dbPass`, `DBPASS`, `pass_db`, but not `bypass` or `passes`.
 fn says_pass(name: &[u8], plain: &str) -> bool {
     const ENDS: [&str; 14] = [
         "bypass",
@@ -214,7 +214,7 @@ fn says_pass(name: &[u8], plain: &str) -> bool {
     })
 }
 
-/// Whether a word ends between two letters: `dbPass`.
+/// Returns `true` at a word boundary between two letters: `dbPass`.
 fn is_camel(before: u8, after: u8) -> bool {
     before.is_ascii_lowercase() && after.is_ascii_uppercase()
 }
@@ -224,7 +224,7 @@ fn is_constant(name: &[u8]) -> bool {
     name.iter().all(fits)
 }
 
-/// Endings of names whose value is a key, whatever it looks like.
+/// Endings of names that always have a key as value, whatever it looks like.
 const KEYS: &[&str] = &[
     "apikey",
     "secretkey",
@@ -234,7 +234,7 @@ const KEYS: &[&str] = &[
     "apisecret",
 ];
 
-/// Whose tokens are known to be nothing but hexadecimal digits, or were.
+/// Vendors that issue, or used to issue, purely hexadecimal tokens.
 const VENDORS: &[&str] = &[
     "github",
     "gitlab",
@@ -256,7 +256,7 @@ const VENDORS: &[&str] = &[
     "sonar",
 ];
 
-/// The longest private key in base64: one of RSA with 16384 bits.
+/// Size of the longest private key in base64: RSA with 16384 bits.
 const KEY_DATA_BYTES_MAX: usize = 32 << 10;
 
 const STRONG: &[&str] = &[
@@ -286,7 +286,7 @@ const STRONG: &[&str] = &[
     "securitytoken",
 ];
 
-/// Judges a value whose name is known to be of a kind. `offset` is where the value stands.
+/// Judges the value of a name of a known kind. `offset` is the position of the value.
 pub(super) fn judge(kind: Kind, form: Form, value: &[u8], offset: usize) -> Option<Named> {
     let range = offset..offset + value.len();
     let found = |rule, tier| {
@@ -328,7 +328,7 @@ pub(super) fn judge(kind: Kind, form: Form, value: &[u8], offset: usize) -> Opti
     }
 }
 
-/// Base64, and long enough for a key.
+/// Returns `true` if the value is base64 and long enough for a key.
 fn is_key_data(value: &[u8]) -> bool {
     let is_base64 = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=');
     value.len() >= 40 && value.iter().all(is_base64) && !judge::is_blank_form(value)
@@ -338,7 +338,7 @@ fn is_twilio_key(value: &[u8]) -> bool {
     value.len() == 34 && value.starts_with(b"SK") && judge::is_hex(&value[2..])
 }
 
-/// What follows `--password` is taken at its word, unless it is a plain one.
+/// Returns `true` if the value of a flag such as `--password` is a secret: anything unusual, but not a plain word.
 fn is_flag_value(value: &[u8]) -> bool {
     let classes = judge::Classes::of(value);
     let is_odd = classes.digit && classes.letter()
@@ -357,14 +357,14 @@ fn is_flag_value(value: &[u8]) -> bool {
 
 /// Finds the value that belongs to the name at `at..end`.
 ///
-/// `long_until` remembers how far a value reached that was too long, so that a megabyte of `token=token=…` is not
+/// `long_until` remembers the end of the last value that was too long, so that a megabyte of `token=token=…` is not
 /// measured again at each of its names.
 pub(super) fn value_of(text: &[u8], at: usize, end: usize, long_until: &mut usize) -> Option<Named> {
     if end < *long_until {
         return None;
     }
     let start = name_start(text, at);
-    // Some words of the gate bring what stands behind the name.
+    // Some literals of the gate include the characters after the name.
     let signs = text[at..end].iter().rev().take_while(|byte| !is_word(**byte)).count();
     let name_end = if signs > 0 { end - signs } else { name_end(text, end) };
     let name = &text[start..name_end];
@@ -377,7 +377,7 @@ pub(super) fn value_of(text: &[u8], at: usize, end: usize, long_until: &mut usiz
         _ if is_assigned => Form::Assigned,
         _ => return None,
     };
-    // Asked last: most names have no value behind them, and this looks for many words.
+    // This check is last because most names have no value after them, and it searches for many words.
     let kind = kind_of(name)?;
     let (opening, quote) = opening_quote(text, value_start);
     let bytes_max = if kind == Kind::KeyData {
@@ -387,7 +387,7 @@ pub(super) fn value_of(text: &[u8], at: usize, end: usize, long_until: &mut usiz
     };
     let value_end = value_end(text, opening, quote, bytes_max);
     let value = &text[opening..value_end];
-    // `PASS: login_2FA` is how tests tell that they passed.
+    // Test runners print `PASS: login_2FA` for a test that passed.
     if name == b"PASS" && form == Form::Assigned && !judge::is_random(value, true) {
         return None;
     }
@@ -397,7 +397,7 @@ pub(super) fn value_of(text: &[u8], at: usize, end: usize, long_until: &mut usiz
     judge(kind, form, value, opening)
 }
 
-/// Where the separator behind a name ends, and whether it was one and not only a space.
+/// Returns the end of the separator after a name, and `true` if it is an assignment and not only white space.
 fn separator_end(text: &[u8], name_end: usize, is_flag: bool) -> Option<(usize, bool)> {
     let closers = skip(text, name_end, 8, |byte| {
         matches!(byte, b'"' | b'\'' | b'\\' | b'`' | b']' | b'*')
@@ -413,9 +413,9 @@ fn separator_end(text: &[u8], name_end: usize, is_flag: bool) -> Option<(usize, 
     (is_flag && (at > closers || is_listed) && gap_end > name_end).then_some((gap_end, false))
 }
 
-/// Skips an opening quote, escaped or not. Returns where the value begins, and the quote.
+/// Skips an opening quote, escaped or not. Returns the start of the value, and the quote.
 fn opening_quote(text: &[u8], at: usize) -> (usize, Option<u8>) {
-    // `*`: the name was written in bold.
+    // A `*` means that the name is in bold.
     let quote = skip(text, at, 8, |byte| matches!(byte, b'\\' | b'*' | b' '));
     match text.get(quote) {
         Some(byte @ (b'"' | b'\'' | b'`')) => (quote + 1, Some(*byte)),
@@ -423,7 +423,7 @@ fn opening_quote(text: &[u8], at: usize) -> (usize, Option<u8>) {
     }
 }
 
-/// Where a value ends: at its quote; without one, where a word of a shell or a program ends.
+/// Returns the end of a value: its closing quote or, without a quote, the end of a shell or program word.
 fn value_end(text: &[u8], start: usize, quote: Option<u8>, bytes_max: usize) -> usize {
     let ends = |byte: u8| match quote {
         Some(quote) => byte == quote || byte == b'\\' || byte.is_ascii_control(),
@@ -436,7 +436,7 @@ fn value_end(text: &[u8], start: usize, quote: Option<u8>, bytes_max: usize) -> 
         }
     };
     let end = skip(text, start, bytes_max + 1, |byte| !ends(byte));
-    // The full stop of a sentence.
+    // The punctuation of a sentence.
     if quote.is_none() && end > start && matches!(text[end - 1], b'.' | b':') {
         end - 1
     } else {
@@ -444,7 +444,7 @@ fn value_end(text: &[u8], start: usize, quote: Option<u8>, bytes_max: usize) -> 
     }
 }
 
-/// Whether a text of one word is the flag of a command whose value follows in the next text.
+/// Returns the kind of a one-word text that is a command-line flag, with its value in the next text.
 pub(super) fn flag_kind(text: &[u8]) -> Option<Kind> {
     let name = text.strip_prefix(b"--")?;
     let is_name = name.iter().all(|byte| is_word(*byte) || *byte == b'-');

@@ -1,8 +1,8 @@
-//! Private keys in blocks: `-----BEGIN … PRIVATE KEY-----`, whole or cut short, on one line or on many.
+//! Private keys in blocks: `-----BEGIN … PRIVATE KEY-----`, complete or cut off, on one line or on many.
 //!
-//! What stands behind the first line may be quoted, indented, numbered by an editor, escaped, or not be
-//! there at all: prose and programs name that first line often. So a block is a secret only where dense
-//! stretches of base64 follow.
+//! The text after the first line may be quoted, indented, numbered by an editor or escaped, or it may be missing,
+//! because prose and source code often mention that first line. So a block is a secret only if dense stretches of
+//! base64 follow.
 
 use super::commands;
 use super::judge::{Classes, is_wordy};
@@ -11,20 +11,21 @@ use std::ops::Range;
 
 /// The name in the tag.
 pub(super) const NAME: &str = "private-key";
-/// How much that is no key may stand before the first dense stretch (headers such as `DEK-Info`), or between two.
+/// Maximum number of bytes without key data before the first dense stretch (headers such as `DEK-Info`), or between
+/// two.
 const LOOSE_BYTES_MAX: usize = 240;
-/// How many lines of headers may stand before the key itself.
+/// Maximum number of header lines before the key data.
 const HEADER_LINES_MAX: u8 = 8;
-/// The bit of a state's byte that tells of a `.netrc`.
+/// The bit of the state byte that marks a `.netrc`.
 const NETRC: u8 = 0x80;
 
-/// What a plain-text part remembers from one line to the next: whether a key goes on.
+/// The state of a plain-text part between two lines: whether a key continues.
 ///
-/// It is one byte, so that a cursor can keep it between two sweeps.
+/// It fits in one byte, so that a cursor can store it between two sweeps.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TextState {
     inside: Inside,
-    /// Whether the line before was one of a `.netrc`.
+    /// `true` if the previous line belongs to a `.netrc`.
     netrc: bool,
 }
 
@@ -32,14 +33,14 @@ pub struct TextState {
 enum Inside {
     #[default]
     Text,
-    /// Behind the first line, with as many lines of headers seen.
+    /// After the first line, with the number of header lines so far.
     Head(u8),
-    /// Among the lines of the key.
+    /// Inside the key data.
     Body,
 }
 
 impl TextState {
-    /// The state as a cursor keeps it.
+    /// Returns the state as the byte that a cursor stores.
     pub fn to_byte(self) -> u8 {
         let inside = match self.inside {
             Inside::Text => 0,
@@ -49,7 +50,7 @@ impl TextState {
         inside | if self.netrc { NETRC } else { 0 }
     }
 
-    /// The state which a cursor kept. A byte that we did not write is the state at the beginning.
+    /// Decodes the state from the byte of a cursor. An unknown byte is decoded as the initial state.
     pub fn from_byte(byte: u8) -> TextState {
         let inside = match byte & !NETRC {
             1 => Inside::Body,
@@ -62,12 +63,12 @@ impl TextState {
         }
     }
 
-    /// Notes whether a line is one of a `.netrc`. Returns whether the line before was.
+    /// Records if a line belongs to a `.netrc`. Returns `true` if the previous line did.
     pub(super) fn pass_netrc(&mut self, line: &[u8]) -> bool {
         std::mem::replace(&mut self.netrc, commands::begins_netrc(line))
     }
 
-    /// Looks at the next line. Returns what of it belongs to a key that began on an earlier line.
+    /// Advances over the next line. Returns the range of the line that belongs to a key from an earlier line.
     pub(super) fn continue_key(&mut self, line: &[u8]) -> Option<Range<usize>> {
         if self.inside == Inside::Text {
             return None;
@@ -92,7 +93,7 @@ impl TextState {
             Inside::Head(lines) if (is_blank || is_masked || is_header(line)) && lines < HEADER_LINES_MAX => {
                 Inside::Head(lines + 1)
             }
-            // The last line of a key may be short. Then comes the end, or something else.
+            // The last line of a key may be short. After it comes the end marker or other text.
             Inside::Body if is_short_end(line) => {
                 let start = skip(line, 0, line.len(), |byte| byte.is_ascii_whitespace());
                 let end = start + line[start..].trim_ascii_end().len();
@@ -105,7 +106,8 @@ impl TextState {
         None
     }
 
-    /// Notes whether a key begins on this line and goes on. Returns its first line, if nothing else stands there.
+    /// Records if a key begins on this line and continues on the next. Returns the range of its first line if the line
+    /// contains nothing else.
     pub(super) fn begin_key(&mut self, line: &[u8]) -> Option<Range<usize>> {
         let start = memchr::memmem::rfind(line, b"-----BEGIN ")?;
         let end = header_end(line, start)?;
@@ -120,14 +122,14 @@ impl TextState {
     }
 }
 
-/// A whole block found in one text.
+/// A complete block in one text.
 pub(super) struct Block {
     pub(super) range: Range<usize>,
-    /// The key itself, without line breaks and what else stands between its lines.
+    /// The key data, without line breaks and other characters between its lines.
     pub(super) key: Vec<u8>,
 }
 
-/// Finds the block that begins at `start`, if there is a key in it.
+/// Returns the block that begins at `start`, if it contains a key.
 pub(super) fn block_at(text: &[u8], start: usize) -> Option<Block> {
     let mut at = header_end(text, start)?;
     let mut end = None;
@@ -146,7 +148,7 @@ pub(super) fn block_at(text: &[u8], start: usize) -> Option<Block> {
         }
         let stop = skip(text, at, usize::MAX, is_base64);
         let chunk = &text[at..stop];
-        // A key that is cut short may end in a short stretch.
+        // The last line of a key that was cut off may be short.
         let is_last = is_between_lines && stop == text.len() && !chunk.is_empty();
         if is_dense(chunk) || is_last {
             key.extend_from_slice(chunk);
@@ -166,7 +168,7 @@ fn finished(start: usize, end: usize, key: Vec<u8>) -> Option<Block> {
     (!key.is_empty()).then_some(Block { range: start..end, key })
 }
 
-/// Where the first line of a private key ends that begins at `start`.
+/// Returns the end of the private-key header that begins at `start`.
 fn header_end(text: &[u8], start: usize) -> Option<usize> {
     let line = &text[start..text.len().min(start + 64)];
     if let Some(rest) = line.strip_prefix(b"Private-Lines:") {
@@ -182,7 +184,7 @@ fn header_end(text: &[u8], start: usize) -> Option<usize> {
     (is_label && is_private).then_some(start + b"-----BEGIN ".len() + close + b"-----".len())
 }
 
-/// Where the marker ends that begins at `start`: behind its second row of dashes, if there is one nearby.
+/// Returns the end of the marker that begins at `start`: the end of its second row of dashes, if there is one nearby.
 fn marker_end(text: &[u8], start: usize) -> usize {
     let from = start + b"-----END ".len();
     let rest = &text[from..text.len().min(from + 64)];
@@ -193,7 +195,7 @@ fn is_base64(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=')
 }
 
-/// Skips what may stand between the lines of a key: white space, quotes, escaped line breaks, signs of editors.
+/// Skips the characters between the lines of a key: white space, quotes, escaped line breaks, line prefixes of editors.
 fn skip_between(text: &[u8], mut at: usize) -> usize {
     while let Some(byte) = text.get(at) {
         if *byte == b'\\' {
@@ -209,7 +211,7 @@ fn skip_between(text: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// The first dense stretch at or after `from`.
+/// Returns the first dense stretch at or after `from`.
 fn first_dense(line: &[u8], from: usize) -> Option<Range<usize>> {
     let mut at = from;
     while at < line.len() {
@@ -222,20 +224,20 @@ fn first_dense(line: &[u8], from: usize) -> Option<Range<usize>> {
     None
 }
 
-/// Whether a stretch of base64 looks like a line of a key rather than like a word.
+/// Returns `true` if a stretch of base64 looks like a line of a key rather than like a word.
 fn is_dense(chunk: &[u8]) -> bool {
     let classes = Classes::of(chunk);
     let is_mixed = classes.upper && classes.lower && classes.digit;
     (chunk.len() >= 32 || chunk.len() >= 16 && is_mixed) && !is_wordy(chunk)
 }
 
-/// `Proc-Type: 4,ENCRYPTED`, `Comment: …`.
+/// Returns `true` for a header such as `Proc-Type: 4,ENCRYPTED` or `Comment: …`.
 fn is_header(line: &[u8]) -> bool {
     let name = skip(line, 0, 32, |byte| byte.is_ascii_alphanumeric() || byte == b'-');
     name > 0 && line.get(name) == Some(&b':')
 }
 
-/// A short stretch alone on its line, as the last one of a key.
+/// Returns `true` if a short stretch is alone on its line, like the last line of a key.
 fn is_short_end(line: &[u8]) -> bool {
     let word = line.trim_ascii();
     let classes = Classes::of(word);

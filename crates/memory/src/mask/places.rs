@@ -1,7 +1,6 @@
 //! Places that are made for secrets: headers, links, web tokens.
 //!
-//! Here the place is the proof; the value has only to be none of the things that people write to
-//! leave it out.
+//! Here the place is the evidence, so every value counts unless it is a placeholder.
 
 use super::Tier;
 use super::judge;
@@ -9,7 +8,7 @@ use super::named::Named;
 use super::text::{is_left_border, is_word, skip};
 use std::ops::Range;
 
-/// The rules that know places and names instead of forms.
+/// The rules that match by place or name instead of by form.
 pub(super) const RULES: &[(&str, Tier)] = &[
     ("private-key", Tier::A),
     ("jwt", Tier::A),
@@ -30,7 +29,7 @@ pub(super) const RULES: &[(&str, Tier)] = &[
     ("command-password", Tier::B),
 ];
 
-/// Passwords of links and commands that protect nothing.
+/// Placeholder passwords in links and commands.
 const NO_PASSWORDS: &[&str] = &[
     "password",
     "passwd",
@@ -65,7 +64,7 @@ const NO_PASSWORDS: &[&str] = &[
     "yourpassword",
 ];
 
-/// Finds the token behind the name of the header `Authorization`, which ends at `end`.
+/// Finds the token after the header name `Authorization`, which ends at `end`.
 pub(super) fn authorization(text: &[u8], end: usize) -> Option<Named> {
     let closers = skip(text, end, 8, |byte| matches!(byte, b'"' | b'\'' | b'\\' | b'`' | b']'));
     let sign = skip(text, closers, 8, |byte| byte == b' ');
@@ -122,7 +121,7 @@ pub(super) fn authorization_value(value: &[u8]) -> Option<Named> {
     })
 }
 
-/// Finds the token behind `Bearer `, which ends at `end`, where no header is named.
+/// Finds the token after `Bearer `, which ends at `end`, if no header is named.
 pub(super) fn bearer(text: &[u8], end: usize) -> Option<Named> {
     let start = skip(text, end, 4, |byte| byte == b' ');
     let range = start..skip(text, start, judge::VALUE_BYTES_MAX, is_token);
@@ -137,12 +136,12 @@ fn is_token(byte: u8) -> bool {
     is_word(byte) || matches!(byte, b'-' | b'.' | b'~' | b'+' | b'/' | b'=' | b'|')
 }
 
-/// Whether a value is base64 of `user:password` and of nothing else.
+/// Returns `true` if a value is the base64 encoding of `user:password` and nothing else.
 pub(super) fn is_basic_auth(value: &[u8]) -> bool {
     value.len() >= 12 && !judge::looks_harmless(value) && is_base64_of_a_pair(value)
 }
 
-/// Whether base64 holds a colon among printable characters, as `user:password` does.
+/// Returns `true` if the base64 decodes to printable characters with a colon, as `user:password` does.
 fn is_base64_of_a_pair(token: &[u8]) -> bool {
     let digit = |byte: u8| match byte {
         b'A'..=b'Z' => Some(byte - b'A'),
@@ -171,7 +170,7 @@ fn is_base64_of_a_pair(token: &[u8]) -> bool {
     pair
 }
 
-/// Finds the values in the header `Cookie` or `Set-Cookie`, whose name ends at `end`.
+/// Finds the values in a `Cookie` or `Set-Cookie` header; `end` is the end of the header name.
 pub(super) fn cookies(text: &[u8], end: usize) -> Vec<Named> {
     let closers = skip(text, end, 8, |byte| matches!(byte, b'"' | b'\'' | b'\\' | b'`' | b']'));
     let sign = skip(text, closers, 4, |byte| byte == b' ');
@@ -190,7 +189,7 @@ pub(super) fn cookies(text: &[u8], end: usize) -> Vec<Named> {
     named.into_iter().map(moved).collect()
 }
 
-/// Finds the values in the value of a cookie header: `name=value; name=value`.
+/// Finds the values in a cookie header: `name=value; name=value`.
 pub(super) fn cookie_values(text: &[u8]) -> Vec<Named> {
     const ATTRIBUTES: [&str; 7] = [
         "path", "domain", "expires", "max-age", "samesite", "version", "priority",
@@ -220,7 +219,7 @@ pub(super) fn cookie_values(text: &[u8]) -> Vec<Named> {
             }
             at = end;
         } else {
-            // `HttpOnly` and other words without a value.
+            // `HttpOnly` and other attributes without a value.
             at = name_end;
         }
         if text.get(at) != Some(&b';') {
@@ -230,7 +229,7 @@ pub(super) fn cookie_values(text: &[u8]) -> Vec<Named> {
     }
 }
 
-/// Finds the password in `scheme://user:password@host`; `at` is where `://` stands.
+/// Finds the password in `scheme://user:password@host`; `at` is the position of `://`.
 pub(super) fn link(text: &[u8], at: usize) -> Option<Named> {
     let scheme = text[..at]
         .iter()
@@ -265,25 +264,25 @@ pub(super) fn link(text: &[u8], at: usize) -> Option<Named> {
         Some(colon) if is_real_password(&authority[..colon.start], &authority[colon.end..host]) => {
             named(start + colon.end..start + host)
         }
-        // A token alone, as `https://<token>@host`.
+        // A token without a user, as in `https://<token>@host`.
         None if judge::is_likely(&authority[..host], 20) => named(start..start + host),
         _ => None,
     }
 }
 
-/// The colon between user and password, which may be written `%3A`.
+/// Returns the range of the colon between user and password, which may be written `%3A`.
 fn colon(pair: &[u8]) -> Option<Range<usize>> {
     let plain = memchr::memchr(b':', pair).map(|at| at..at + 1);
     plain.or_else(|| escaped(pair, b"%3A").map(|at| at..at + 3))
 }
 
-/// Where an escape of a link stands, in any case.
+/// Returns the position of a percent escape, in any case.
 fn escaped(text: &[u8], escape: &[u8]) -> Option<usize> {
     text.windows(escape.len())
         .position(|window| window.eq_ignore_ascii_case(escape))
 }
 
-/// Finds the password in a link that is itself part of a link; `end` is behind `%3A%2F%2F`.
+/// Finds the password in a link that is embedded in another link; `end` is the position after `%3A%2F%2F`.
 pub(super) fn escaped_link(text: &[u8], end: usize) -> Option<Named> {
     let far = skip(text, end, 512, |byte| {
         is_word(byte) || matches!(byte, b'%' | b'-' | b'.' | b'~' | b'+' | b'!' | b'*')
@@ -300,7 +299,7 @@ pub(super) fn escaped_link(text: &[u8], end: usize) -> Option<Named> {
     })
 }
 
-/// Whether a password is more than the word that documents put in its place.
+/// Returns `true` unless the password is a placeholder, as documentation uses.
 pub(super) fn is_real_password(user: &[u8], password: &[u8]) -> bool {
     let is_word_for_it = NO_PASSWORDS
         .iter()
@@ -313,9 +312,9 @@ pub(super) fn is_real_password(user: &[u8], password: &[u8]) -> bool {
     password.len() >= 4 && password != user && !is_word_for_it && !has_reference && !judge::is_blank(password)
 }
 
-/// Finds the end of the JSON web token that begins at `start`: two parts of base64 in which JSON begins, and a signature.
+/// Finds the end of the JSON web token at `start`: two base64 parts that each begin with JSON, and a signature.
 pub(super) fn web_token_end(text: &[u8], start: usize) -> Option<usize> {
-    // Inside of base64 nothing begins.
+    // A token cannot begin inside base64.
     let is_inside = start > 0 && matches!(text[start - 1], b'-' | b'+' | b'/' | b'.');
     if is_inside || !is_left_border(text, start) {
         return None;
@@ -328,7 +327,7 @@ pub(super) fn web_token_end(text: &[u8], start: usize) -> Option<usize> {
     }
     let payload_end = part(payload);
     if text.get(payload_end) != Some(&b'.') {
-        // Cut short within the payload.
+        // The token was cut off within the payload.
         return (payload_end - payload >= 24).then_some(payload_end);
     }
     let end = part(payload_end + 1);

@@ -1,8 +1,8 @@
-//! Secrets in JSON: every string and key is decoded, and what is found is told in raw ranges.
+//! Secrets in JSON: the walk decodes every string and key and reports secrets as raw ranges.
 //!
-//! Only strings in which the gate opens are decoded at all. A line may hold several records glued
-//! together, or a torn one: what cannot be walked as JSON is scanned as it stands. The walk keeps one
-//! byte for each open bracket and never recurses into them.
+//! It only decodes strings in which the gate opens. A line may contain several concatenated records, or an incomplete
+//! one: text that cannot be parsed as JSON is scanned as plain text. The walk is iterative: its stack holds one byte
+//! for each open bracket.
 
 use super::escape::{self, skip_space};
 use super::gate::{self, Action};
@@ -11,36 +11,37 @@ use super::places;
 use super::{Found, Masker, scan};
 use std::ops::Range;
 
-/// How often its own length the walk may go through a text that is no valid JSON, since it begins anew at each record.
+/// Limits the work on invalid JSON to this multiple of the length of the text, because the walk restarts at each
+/// record.
 const WALKS_MAX: usize = 8;
-/// More openings than this are not kept apart: then every string is looked at.
+/// Maximum number of openings that are stored; with more, every string is decoded.
 const OPENINGS_MAX: usize = 1 << 16;
-/// A value under a key for opaque data is skipped from this length on, if it is nothing but base64.
+/// Minimum length from which the value of an opaque key is skipped if it is pure base64.
 const OPAQUE_BYTES_MIN: usize = 100;
 
-/// What the walk knows of an open bracket, in one byte each.
+/// The state of an open bracket, one bit each.
 const OBJECT: u8 = 1;
-/// The object says that its data is an image.
+/// The object declares its data as an image.
 const IMAGE: u8 = 2;
-/// The object is a pair of `name` and `value`, and the name is one for secrets.
+/// The object is a pair of `name` and `value`, and the name suggests a secret.
 const NAMED: u8 = 4;
 const NAMED_STRONG: u8 = 8;
 const NAMED_PASSWORD: u8 = NAMED | NAMED_STRONG;
 const NAMED_KEY: u8 = 32;
-/// The last string of the array was a flag such as `--password`.
+/// The last string of the array is a flag such as `--password`.
 const FLAGGED: u8 = 16;
 
-/// Keys whose values are opaque: signatures and ciphertext, which no rule can look into.
+/// Keys with opaque values: signatures and ciphertext, which no rule can decode.
 const OPAQUE_KEYS: [&[u8]; 4] = [
     b"signature",
     b"encrypted_content",
     b"thoughtSignature",
     b"thought_signature",
 ];
-/// How images and the like begin in base64.
+/// The base64 prefixes of images and PDF documents.
 const IMAGE_STARTS: [&[u8]; 5] = [b"iVBORw0KGgo", b"/9j/", b"R0lGOD", b"UklGR", b"JVBERi0"];
 
-/// Finds secrets in a text of JSON records. They are sorted and do not overlap.
+/// Finds secrets in a text of JSON records. The results are sorted and do not overlap.
 pub(super) fn find(masker: &Masker, text: &[u8], levels: u8) -> Vec<Found> {
     let Some(openings) = openings(masker, text) else {
         return Vec::new();
@@ -61,7 +62,8 @@ pub(super) fn find(masker: &Masker, text: &[u8], levels: u8) -> Vec<Found> {
     let mut at = skip_space(text, 0);
     let mut unwalked = at;
     while at < text.len() && walk.steps_left > 0 {
-        // Text that begins with a quoted name is no record: walked as one, the name would be lost to its value.
+        // Text that begins with a quoted name is not a record: parsed as one, the name would be separated from its
+        // value.
         let found = walk.found.len();
         let walked = match walk.value(at) {
             Ok(end) if !matches!(text[at], b'{' | b'[') && skip_space(text, end) < text.len() => {
@@ -77,7 +79,7 @@ pub(super) fn find(masker: &Masker, text: &[u8], levels: u8) -> Vec<Found> {
                 unwalked = at;
             }
             Err(from) => {
-                // What was walked in vain is paid for, and a little for the search.
+                // The bytes of the failed walk count against the limit, and a constant for the search.
                 let steps = walk.furthest.saturating_sub(at) + 64;
                 walk.steps_left = walk.steps_left.saturating_sub(steps);
                 let from = from.max(at + 1);
@@ -90,7 +92,7 @@ pub(super) fn find(masker: &Masker, text: &[u8], levels: u8) -> Vec<Found> {
     masker.resolve(text, walk.found)
 }
 
-/// Where in a text the gate opens. `None` if it does not; an empty list stands for everywhere.
+/// Returns the positions at which the gate opens, or `None` if there are none. An empty list means everywhere.
 fn openings(masker: &Masker, text: &[u8]) -> Option<Vec<usize>> {
     if masker.looks_everywhere {
         return Some(Vec::new());
@@ -108,12 +110,12 @@ fn openings(masker: &Masker, text: &[u8]) -> Option<Vec<usize>> {
     if openings.len() > OPENINGS_MAX {
         return Some(Vec::new());
     }
-    // They come in the order of their windows.
+    // The gate reports them in the order of their windows.
     openings.sort_unstable();
     (!openings.is_empty()).then_some(openings)
 }
 
-/// What the key before a value says about it.
+/// The properties of a value that follow from its key.
 #[derive(Default, Clone, Copy)]
 struct Key {
     kind: Option<Kind>,
@@ -139,17 +141,17 @@ struct Walk<'a> {
     found: Vec<Found>,
     stack: Vec<u8>,
     key: Key,
-    /// Where the string begins that was read last: if it was torn, another record may begin inside.
+    /// The start of the last string: if it was incomplete, another record may begin inside it.
     last_string: usize,
-    /// Whether the rest of the text was looked at as a torn string.
+    /// `true` once the rest of the text was searched as an incomplete string.
     is_torn: bool,
-    /// How far the last walk came.
+    /// The position that the last walk reached.
     furthest: usize,
-    /// How many bytes may still be walked in vain.
+    /// The number of bytes that failed walks may still visit.
     steps_left: usize,
 }
 
-/// What the grammar allows next.
+/// The tokens that the grammar allows next.
 #[derive(Clone, Copy)]
 enum Next {
     Value,
@@ -160,7 +162,7 @@ enum Next {
 }
 
 impl Walk<'_> {
-    /// Walks the value at `at`. Returns where it ends, or where to look for another record.
+    /// Walks the value at `at`. Returns its end, or as an error the position from which to search for another record.
     fn value(&mut self, at: usize) -> Result<usize, usize> {
         self.stack.clear();
         self.key = Key::default();
@@ -208,7 +210,7 @@ impl Walk<'_> {
         (at + 1, Next::CommaOrEnd)
     }
 
-    /// A number, `true`, `false` or `null`: nothing that could hold a secret.
+    /// Returns the end of a number, `true`, `false` or `null`, none of which can hold a secret.
     fn scalar(&self, at: usize) -> Option<usize> {
         let is_scalar = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'+' | b'.');
         let length = self.text[at..].iter().take_while(is_scalar).count();
@@ -219,7 +221,7 @@ impl Walk<'_> {
         (length > 0 && (is_number || matches!(scalar, b"true" | b"false" | b"null"))).then_some(at + length)
     }
 
-    /// Where the string that opens at `at` has its closing quote.
+    /// Returns the position of the closing quote of the string that opens at `at`.
     fn closing_quote(&mut self, at: usize) -> Result<usize, usize> {
         self.last_string = at;
         let mut from = at + 1;
@@ -233,7 +235,7 @@ impl Walk<'_> {
             }
             from += found + 2;
         }
-        // The string is torn, but what is left of it is escaped all the same. Once is enough.
+        // The string is incomplete, but its content is still escaped. It is decoded only once per text.
         let inside = at + 1..self.text.len();
         if !self.is_torn && self.is_open(&inside) {
             self.is_torn = true;
@@ -245,7 +247,7 @@ impl Walk<'_> {
         Err(at)
     }
 
-    /// A key and its colon. Returns where its value may begin.
+    /// Walks a key and its colon. Returns the position where its value may begin.
     fn key(&mut self, at: usize) -> Result<usize, usize> {
         let quote = self.closing_quote(at)?;
         let inside = at + 1..quote;
@@ -274,7 +276,7 @@ impl Walk<'_> {
         Ok(colon + 1)
     }
 
-    /// A string that is a value. Returns where it ends.
+    /// Walks a string value. Returns its end.
     fn string(&mut self, at: usize) -> Result<usize, usize> {
         let quote = self.closing_quote(at)?;
         let inside = at + 1..quote;
@@ -310,7 +312,7 @@ impl Walk<'_> {
         Ok(quote + 1)
     }
 
-    /// Notes that a string is the name of a secret which the next string may hold.
+    /// Records that a string is the name of a secret which the next string may hold.
     fn remember_name(&mut self, role: Role, frame: u8, text: &[u8]) {
         let (kind, mark) = if frame & OBJECT == 0 {
             (named::flag_kind(text), FLAGGED)
@@ -341,7 +343,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Judges a whole string by the key it stands under.
+    /// Judges a whole string by its key.
     fn pair(&self, kind: Kind, form: Form, value: &[u8], found: &mut Vec<Found>) {
         let named = match kind {
             Kind::Authorization => places::authorization_value(value).into_iter().collect(),
@@ -365,7 +367,7 @@ impl Walk<'_> {
         range.end
     }
 
-    /// Whether the gate opens somewhere in a range.
+    /// Returns `true` if the gate opens somewhere in a range.
     fn is_open(&self, range: &Range<usize>) -> bool {
         let next = self.openings.partition_point(|at| *at < range.start);
         self.openings.is_empty() || self.openings.get(next).is_some_and(|at| *at < range.end)
@@ -383,7 +385,7 @@ impl Walk<'_> {
         self.found.append(&mut found);
     }
 
-    /// Scans what is no JSON as it stands.
+    /// Scans text that is not valid JSON as plain text.
     fn scan_raw(&mut self, range: Range<usize>) {
         if !range.is_empty() {
             let found = scan::find(self.masker, &self.text[range.clone()], self.levels);
@@ -402,7 +404,7 @@ fn named_kind(frame: u8) -> Option<Kind> {
     }
 }
 
-/// Whether a string cannot hold a secret that we could find: images, signatures, ciphertext.
+/// Returns `true` if a string cannot hold a secret that we could find: images, signatures, ciphertext.
 fn is_skipped(role: Role, frame: u8, raw: &[u8]) -> bool {
     let may_be = match role {
         Role::Opaque => true,

@@ -1,27 +1,26 @@
-//! The precise rules: what tokens look like, one row each.
+//! The precise rules: the forms of tokens, one row each.
 //!
-//! A row is found by its gates, plain strings of which one stands in every token of that form; the
-//! pattern is then tried right there and nowhere else. Patterns match the least that makes the form
-//! certain, with bounded repetition; the rest of the token is taken by its tail. The forms are public
-//! facts, as vendors document them and as the rule lists of gitleaks, betterleaks and secretlint (MIT)
-//! collect them.
+//! The gates of a row are plain strings, of which every token of that form contains at least one; the pattern is then
+//! tried at that position only. Patterns match the minimum that makes the form certain, with bounded repetition; the
+//! tail then extends the match over the rest of the token. The forms are public facts, as vendors document them and as
+//! the rule lists of gitleaks, betterleaks and secretlint (MIT) collect them.
 
-/// How a token goes on behind what its pattern matched.
+/// The characters that extend a token after the match of its pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Tail {
-    /// Not at all: a letter, a digit or `_` right behind it means that it was something else.
+    /// None: a letter, a digit or `_` directly after the match means that it is not such a token.
     Exact,
     /// Letters, digits, `_`.
     Word,
     /// Letters, digits, `_`, `-`.
     Dash,
-    /// Letters, digits, `_`, `-`, `.`, `~`; a dot at the end is the sentence's.
+    /// Letters, digits, `_`, `-`, `.`, `~`; a dot at the end belongs to the sentence.
     Dots,
     /// Letters, digits, `+`, `/`, `=`, `_`, `-`, `%`.
     Base64,
 }
 
-/// Where the pattern begins, seen from the gate.
+/// The start of the pattern, relative to the gate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Back {
     /// At the gate.
@@ -37,20 +36,21 @@ pub(super) enum Back {
 pub(super) struct Rule {
     /// The name in the tag.
     pub(super) name: &'static str,
-    /// Strings of which one stands in every such token, in this case.
+    /// Strings of which every such token contains at least one, case-sensitive.
     pub(super) gates: &'static [&'static str],
-    /// An ASCII pattern. Its first group is the secret; without one, all of it.
+    /// An ASCII pattern. Its first group is the secret; without a group, the whole match is.
     pub(super) pattern: &'static str,
     pub(super) tail: Tail,
     pub(super) back: Back,
-    /// A word that has to stand nearby, in any case.
+    /// A word that must occur nearby, in any case.
     pub(super) near: Option<&'static str>,
-    /// Whether the secret needs a digit and is refused when it reads as words: a short prefix proves little.
+    /// `true` if the secret must contain a digit and must not look like words, because its short prefix is weak
+    /// evidence.
     pub(super) digit: bool,
 }
 
 impl Rule {
-    /// Whether the gate is a name beside the secret, not its beginning.
+    /// Returns `true` if the gate is a name beside the secret, not the beginning of the secret.
     pub(super) fn names_its_place(&self) -> bool {
         self.pattern
             .as_bytes()
@@ -88,7 +88,7 @@ const fn rule(name: &'static str, gates: &'static [&'static str], pattern: &'sta
 
 use Tail::{Base64, Dash, Dots, Exact, Word};
 
-/// All precise rules. Where two fit, the first one names the secret.
+/// All precise rules. If two match, the first one names the secret.
 pub(super) const RULES: &[Rule] = &[
     // Clouds.
     rule(
@@ -260,7 +260,7 @@ pub(super) const RULES: &[Rule] = &[
         r"sk-lf-[a-f0-9]{8}-[a-f0-9]{4}-[a-f0-9]{4}-[a-f0-9]{4}-[a-f0-9]{12}",
         Exact,
     ),
-    // The old keys of OpenAI, and of the many who took their form.
+    // The old keys of OpenAI, and of many vendors that copied their form.
     rule("sk-key", &["sk-"], r"sk-[A-Za-z0-9]{32}", Word).digit(),
     rule("moonshot-key", &["sk-kimi-"], r"sk-kimi-[A-Za-z0-9]{32}", Word),
     rule("xai-key", &["xai-"], r"xai-[\w-]{70}", Dash),
@@ -286,7 +286,7 @@ pub(super) const RULES: &[Rule] = &[
     rule("jina-key", &["jina_"], r"jina_[0-9a-f]{32}[A-Za-z0-9_-]{20}", Dash),
     rule("elevenlabs-key", &["sk_"], r"sk_[0-9a-f]{48}", Exact),
     rule("context7-key", &["ctx7sk"], r"ctx7sk-[a-f0-9]{8}-[a-f0-9-]{27}", Exact),
-    // Messages and mail.
+    // Chat and mail.
     rule(
         "slack-token",
         &["xox"],
@@ -336,7 +336,7 @@ pub(super) const RULES: &[Rule] = &[
         r"(?s:(?i:twilio).{0,120}?[^A-Za-z0-9])(SK[0-9a-f]{32})",
         Exact,
     ),
-    // Work.
+    // Business applications.
     rule(
         "linear-key",
         &["lin_api_", "lin_oauth_"],
@@ -370,7 +370,7 @@ pub(super) const RULES: &[Rule] = &[
         Word,
     ),
     rule("posthog-key", &["phx_"], r"phx_[A-Za-z0-9]{40}", Word),
-    // Money.
+    // Payments.
     rule(
         "stripe-key",
         &["sk_live_", "sk_test_", "sk_prod_", "rk_live_", "rk_test_", "rk_prod_"],
@@ -384,7 +384,7 @@ pub(super) const RULES: &[Rule] = &[
         r"sq0(?:atp|csp)-[\w-]{22}",
         Dash,
     ),
-    // Watching.
+    // Monitoring.
     rule(
         "sentry-token",
         &["sntry", "sntru"],
@@ -400,7 +400,7 @@ pub(super) const RULES: &[Rule] = &[
         r"dt0[cs](?:01|16)\.[A-Z0-9]{24}\.[A-Z0-9]{64}",
         Exact,
     ),
-    // Vaults and nets.
+    // Vaults and networks.
     rule("vault-token", &["hvs.", "hvb."], r"hv[sb]\.[\w-]{20}", Dash),
     rule(
         "doppler-token",
@@ -415,7 +415,7 @@ pub(super) const RULES: &[Rule] = &[
         r"A3-[A-Z0-9]{6}-(?:[A-Z0-9]{11}|[A-Z0-9]{6}-[A-Z0-9]{5})-[A-Z0-9]{5}-[A-Z0-9]{5}-[A-Z0-9]{5}",
         Exact,
     ),
-    // A private key whose block was written in base64 once more.
+    // A private key, with the whole block encoded in base64 again.
     rule(
         "base64-private-key",
         &["LS0tLS1CRUdJTi"],

@@ -1,4 +1,4 @@
-//! The rules over plain text: what was decoded from a string, a line of a text file, a torn line.
+//! The rules over plain text: the content of a decoded string, a line of a text file, an incomplete line.
 
 use super::commands;
 use super::gate::{Action, Opening};
@@ -13,15 +13,15 @@ use super::{Found, Masker, Tier, escape};
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// No pattern looks further than this; what follows is the tail's.
+/// Maximum length that a pattern can match; the tail covers the rest.
 const PATTERN_BYTES_MAX: usize = 512;
-/// How far around a token the word may stand that its rule asks for.
+/// Maximum distance from a token to the word that its rule requires nearby.
 const NEAR_BYTES: usize = 200;
-/// How much text is decoded around an escape, before it and behind it: a name and its value.
+/// The number of bytes that are decoded before and after an escape: enough for a name and its value.
 const ESCAPED_BYTES_BEFORE: usize = 256;
 const ESCAPED_BYTES_BEHIND: usize = 2048;
 
-/// Finds secrets in a text. They are sorted and do not overlap.
+/// Finds secrets in a text. The results are sorted and do not overlap.
 pub(super) fn find(masker: &Masker, text: &[u8], levels: u8) -> Vec<Found> {
     let mut scan = Scan {
         masker,
@@ -44,14 +44,14 @@ struct Scan<'a> {
     found: Vec<Found>,
     /// See [`named::value_of`].
     long_until: usize,
-    /// How far escapes were looked behind.
+    /// The end of the last text in which escapes were decoded.
     escaped_until: usize,
-    /// The users' rules whose keyword stands in the text.
+    /// The user rules that have a keyword in the text.
     user_rules: Vec<usize>,
 }
 
 impl Scan<'_> {
-    /// Follows one action. Returns where to go on, or 0 for right behind.
+    /// Performs one action. Returns the position at which to continue, or 0 for the next byte.
     fn act(&mut self, opening: Opening) -> usize {
         let Opening { start, end, action } = opening;
         let text = self.text;
@@ -124,7 +124,7 @@ impl Scan<'_> {
         let Some(range) = self.token_at(index, gate) else {
             return self.wrapped_token(index, gate);
         };
-        // A terminal may have broken it where its line was full.
+        // A terminal may have wrapped it at the end of a full line.
         let rest = wrap::rest_of(self.text, &range, rule.tail);
         let secret: Vec<u8> = [range.clone()]
             .iter()
@@ -135,7 +135,7 @@ impl Scan<'_> {
         self.push_pieces(rule.name, &secret, std::iter::once(range).chain(rest))
     }
 
-    /// Tries a precise rule over the ends of lines.
+    /// Tries a precise rule across line ends.
     fn wrapped_token(&mut self, index: usize, gate: usize) -> usize {
         let rule = &RULES[index];
         if rule.back != Back::Gate || rule.pattern.starts_with("(?s") || !is_left_border(self.text, gate) {
@@ -167,7 +167,7 @@ impl Scan<'_> {
         0
     }
 
-    /// Takes out the pieces of one secret. Returns where the last one ends.
+    /// Adds the pieces of one secret. Returns the end of the last one.
     fn push_pieces(&mut self, rule: &'static str, secret: &[u8], pieces: impl Iterator<Item = Range<usize>>) -> usize {
         let fingerprint = self.masker.key.fingerprint(secret);
         let mut end = 0;
@@ -180,7 +180,7 @@ impl Scan<'_> {
         end
     }
 
-    /// Looks behind escapes such as `\u0067` in text that is a piece of JSON, or of a program.
+    /// Decodes escapes such as `\u0067` in text that is a piece of JSON or of source code, and searches the result.
     fn escaped(&mut self, at: usize) {
         if self.levels == 0 || at < self.escaped_until {
             return;
@@ -204,7 +204,7 @@ impl Scan<'_> {
         self.escaped_until = end;
     }
 
-    /// Tries a precise rule where its gate stands.
+    /// Tries a precise rule at its gate.
     fn token_at(&self, index: usize, gate: usize) -> Option<Range<usize>> {
         let (text, rule) = (self.text, &RULES[index]);
         let start = match rule.back {
@@ -230,7 +230,7 @@ impl Scan<'_> {
         fits(rule, text, &range).then_some(range)
     }
 
-    /// Looks into an array of bytes that opens at `start`, even if it is cut short.
+    /// Searches the array of bytes that opens at `start`, even if it is cut off.
     fn bytes(&mut self, start: usize) -> usize {
         if self.levels == 0 || !escape::opens_byte_array(self.text, start) {
             return 0;
@@ -241,7 +241,7 @@ impl Scan<'_> {
         escape::to_raw_bytes(raw, &mut found);
         found.iter_mut().for_each(|hit| hit.shift(start));
         self.found.append(&mut found);
-        // Two bytes of text or more stood for each: so much is done.
+        // Each number takes at least two bytes of text, so this position is certainly inside the part already searched.
         start + bytes.len() * 2
     }
 
@@ -266,13 +266,13 @@ impl Scan<'_> {
     }
 }
 
-/// Whether a token has what its rule asks for besides its form.
+/// Returns `true` if a token meets the conditions of its rule besides its form.
 fn fits(rule: &Rule, text: &[u8], range: &Range<usize>) -> bool {
     let secret = &text[range.clone()];
     if judge::is_blank_form(secret) {
         return false;
     }
-    // A prefix of two or three letters also stands inside of base64.
+    // A prefix of two or three letters also occurs inside base64.
     let is_inside = || range.start > 0 && matches!(text[range.start - 1], b'-' | b'+');
     if rule.digit && (is_inside() || judge::is_words(secret) || !secret.iter().skip(4).any(u8::is_ascii_digit)) {
         return false;
@@ -283,7 +283,7 @@ fn fits(rule: &Rule, text: &[u8], range: &Range<usize>) -> bool {
     })
 }
 
-/// Where a token ends, or `None` where it goes on as it must not.
+/// Returns the end of a token, or `None` if a character follows that the rule forbids.
 fn tail_end(text: &[u8], end: usize, tail: Tail) -> Option<usize> {
     let go_on = |set: fn(u8) -> bool| skip(text, end, usize::MAX, set);
     match tail {
@@ -301,7 +301,7 @@ fn tail_end(text: &[u8], end: usize, tail: Tail) -> Option<usize> {
     }
 }
 
-/// Where an image in a data link ends; `at` stands behind `data:image/`.
+/// Returns the end of an image in a data link; `at` is the position after `data:image/`.
 pub(super) fn image_end(text: &[u8], at: usize) -> usize {
     let kind_end = skip(text, at, 64, |byte| {
         is_word(byte) || matches!(byte, b'+' | b'-' | b'.' | b';' | b'=')

@@ -1,8 +1,9 @@
-//! Tokens that are broken over two records, because the agent wrote each record while the model was still speaking, and tokens that
-//! the end of a log breaks off.
+//! Tokens that are split over two records, because the agent wrote each record while the model was still generating,
+//! and tokens that are cut off at the end of a log.
 //!
-//! Grok writes `…_chunk` records and Codex `…_delta` records, each with the next words of one text. The end of a text is carried to
-//! the next record of the same kind. It is carried in memory alone, because on disk it would be the secret itself.
+//! Grok writes `…_chunk` records and Codex `…_delta` records, each with the next part of one text. The end of a text is
+//! carried to the next record of the same kind. It is only held in memory, because on disk it would be the secret
+//! itself.
 
 use super::judge::{self, Classes};
 use super::rules::{Back, RULES, Rule};
@@ -14,29 +15,31 @@ use std::ops::Range;
 use std::sync::LazyLock;
 use transcript::Agent;
 
-/// How much of a text's end is carried.
+/// Maximum length of the end of a text that is carried.
 const CARRIED_BYTES_MAX: usize = 512;
-/// How much of the next text is looked at together with what was carried.
+/// Maximum length of the next text that is searched together with the carried end.
 const AHEAD_BYTES_MAX: usize = 4096;
-/// How many bytes behind its prefix make the beginning of a token one.
+/// Minimum number of bytes after its prefix that make the beginning of a token recognisable.
 const HEAD_BYTES_MIN: usize = 8;
-/// How many texts may be open at once. An agent streams a reply, a thought and a plan; the rest is room for new kinds.
+/// Maximum number of texts that are open at once. An agent streams a reply, a thought and a plan; the rest is room for
+/// new kinds.
 const OPEN_TEXTS_MAX: usize = 8;
 
-/// What the masking of a log's lines remembers from one line to the next: how each streamed text ended.
+/// The state of masking between two lines of a log: the end of each streamed text.
 #[derive(Default)]
 pub struct LineState {
-    /// Whose log it is, if that is known: each agent streams in its own form, and Claude Code in none.
+    /// The agent that wrote the log, if it is known: each agent streams in its own form, and Claude Code in none.
     agent: Option<Agent>,
-    /// Texts that may go on. A thought between two pieces of a reply does not end the reply, so each kind has its own.
+    /// Texts that may continue. A thought between two pieces of a reply does not end the reply, so each kind has its
+    /// own entry.
     open: VecDeque<OpenText>,
 }
 
 /// The end of a streamed text.
 struct OpenText {
-    /// The kind of words: a reply or a thought.
+    /// The kind of record, such as a reply or a thought.
     kind: Vec<u8>,
-    /// What a token may go on from. It may be part of a secret, so it is never shown or kept.
+    /// The text from which a token may continue. It may be part of a secret, so it is never shown or stored.
     end: Vec<u8>,
 }
 
@@ -76,7 +79,7 @@ impl std::fmt::Debug for LineState {
     }
 }
 
-/// Finds what belongs to a token that began in an earlier record, or that goes on in a later one.
+/// Finds the parts of a record that belong to a token which began in an earlier record or continues in a later one.
 pub(super) fn find(masker: &Masker, state: &mut LineState, line: &[u8]) -> Vec<Found> {
     let Some((kind, inside)) = streamed_text(state.agent, line) else {
         return Vec::new();
@@ -92,7 +95,7 @@ pub(super) fn find(masker: &Masker, state: &mut LineState, line: &[u8]) -> Vec<F
     } else {
         text[run.clone()].to_vec()
     };
-    // Behind another token one may begin as well: nobody knows where the first ended.
+    // Another token may begin after the first, because the end of the first is unknown.
     let own = &text[run.clone()];
     let first = [begun.as_slice(), own]
         .into_iter()
@@ -107,7 +110,7 @@ pub(super) fn find(masker: &Masker, state: &mut LineState, line: &[u8]) -> Vec<F
     found
 }
 
-/// Finds the beginning of a token at the end of a line that was broken off: the agent died, or it is still writing.
+/// Finds the beginning of a token at the end of a line that was cut off because the agent died or is still writing.
 pub(super) fn find_torn(masker: &Masker, line: &[u8]) -> Vec<Found> {
     let run = trailing_run(line);
     let token = &line[run.clone()];
@@ -123,11 +126,11 @@ fn begun_token(masker: &Masker, rule: &'static Rule, token: &[u8], run: Range<us
     hit
 }
 
-/// Returns the kind of a streamed record and where its text is between its quotes, or `None` if the line is no such record.
+/// Returns the kind of a streamed record and the range of its text between the quotes, or `None` for any other line.
 fn streamed_text(agent: Option<Agent>, line: &[u8]) -> Option<(&[u8], Range<usize>)> {
     static CHUNK: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"_chunk\""));
     static DELTA: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"_delta\""));
-    // Every line is searched, so a log whose agent is known is searched for its own form alone.
+    // Because every line is searched, a log with a known agent is searched for the form of that agent alone.
     let chunk = || CHUNK.find(line).and_then(|at| text_of(line, at, b"text"));
     let delta = || DELTA.find(line).and_then(|at| text_of(line, at, b"delta"));
     match agent {
@@ -138,10 +141,11 @@ fn streamed_text(agent: Option<Agent>, line: &[u8]) -> Option<(&[u8], Range<usiz
     }
 }
 
-/// Returns the kind of a record and where the string of its field `name` is between its quotes. `at` is inside of the kind's name.
+/// Returns the kind of a record and the range of its string field `name` between the quotes. `at` is a position inside
+/// the kind's name.
 fn text_of<'l>(line: &'l [u8], at: usize, name: &[u8]) -> Option<(&'l [u8], Range<usize>)> {
     let kind = memchr::memrchr(b'"', &line[..at])? + 1..at;
-    // What the human said was written whole: the next prompt is no part of it.
+    // The user's prompts are written in one piece: the next prompt is not a continuation.
     if line[kind.clone()].starts_with(b"user") {
         return None;
     }
@@ -159,7 +163,7 @@ fn text_of<'l>(line: &'l [u8], at: usize, name: &[u8]) -> Option<(&'l [u8], Rang
     }
 }
 
-/// Finds what becomes a secret by what was carried: the rest of a token, the value of a name.
+/// Finds secrets that the carried text makes recognisable: the rest of a token, the value of a name.
 fn goes_on(masker: &Masker, open: &[u8], text: &[u8]) -> Vec<Found> {
     if open.is_empty() {
         return Vec::new();
@@ -173,7 +177,7 @@ fn goes_on(masker: &Masker, open: &[u8], text: &[u8]) -> Vec<Found> {
     found
 }
 
-/// The rule whose token begins a run and does not end with it.
+/// Returns the rule of a token that begins at the start of a run and may continue after its end.
 fn begun_rule(run: &[u8]) -> Option<&'static Rule> {
     let begins = |rule: &&Rule| {
         let back = match rule.back {
@@ -194,7 +198,7 @@ fn is_secret(rule: &Rule, rest: &[u8]) -> bool {
     is_long && classes.digit && classes.letter() && !judge::is_wordy(rest) && !judge::is_blank_form(rest)
 }
 
-/// The characters at the end of a text that tokens are made of, from where one may begin.
+/// Returns the range of token characters at the end of a text, from the first position where a token may begin.
 fn trailing_run(text: &[u8]) -> Range<usize> {
     let length = text.iter().rev().take_while(|byte| is_run(**byte)).count();
     let mut start = text.len() - length;

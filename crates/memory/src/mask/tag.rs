@@ -1,8 +1,8 @@
-//! The tag that stands where a secret stood: `[REDACTED:<rule>:<8 hex>]`.
+//! The tag that replaces a secret: `[REDACTED:<rule>:<8 hex>]`.
 //!
-//! The eight digits are a keyed hash, so that equal secrets have equal tags on one machine and nobody
-//! without the machine's key can try secrets against them. What leaves the machine carries numbers
-//! instead ([`Numbering`]). A tag has no character that JSON escapes, at any depth.
+//! The eight digits are a keyed hash: equal secrets have equal tags on one machine, and without the machine's key it is
+//! impossible to test guesses of the secret against the tag. Exports contain numbers instead ([`Numbering`]). A tag
+//! contains no character that JSON escapes, at any depth.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -10,9 +10,9 @@ use std::fmt;
 use std::ops::Range;
 
 const OPENING: &[u8] = b"[REDACTED:";
-/// The longest rule name. Its characters are `a-z`, `0-9` and `-`.
+/// Maximum length of a rule name. Its characters are `a-z`, `0-9` and `-`.
 pub(super) const RULE_BYTES_MAX: usize = 40;
-/// No tag is longer: opening, rule, separator, fingerprint or number, closing.
+/// Maximum length of a tag: opening, rule, separator, fingerprint or number, closing.
 const TAG_BYTES_MAX: usize = OPENING.len() + RULE_BYTES_MAX + 22;
 
 /// The key of this machine's fingerprints. It comes from the caller and is never shown.
@@ -47,7 +47,7 @@ impl fmt::Display for Fingerprint {
     }
 }
 
-/// The tag as bytes, written out as integers `layers` times: `91,82,69,…` inside an array of bytes.
+/// Returns the tag as bytes, encoded as integers `layers` times: `91,82,69,…` inside an array of bytes.
 pub(super) fn render(rule: &str, fingerprint: Fingerprint, layers: u8) -> Vec<u8> {
     let mut tag = format!("[REDACTED:{rule}:{fingerprint}]").into_bytes();
     for _ in 0..layers {
@@ -66,10 +66,10 @@ pub(super) fn is_rule_name(name: &str) -> bool {
     (1..=RULE_BYTES_MAX).contains(&name.len()) && name.bytes().all(fits)
 }
 
-/// Whether a range of `text` overlaps a tag. What was masked is never masked again.
+/// Returns `true` if a range of `text` overlaps a tag, because masked text is never masked again.
 pub(super) fn overlaps_tag(text: &[u8], range: &Range<usize>) -> bool {
     let from = range.start.saturating_sub(TAG_BYTES_MAX);
-    // A tag counts when it begins before the end of the range.
+    // A tag counts if it begins before the end of the range.
     let until = text.len().min(range.end + OPENING.len() - 1);
     let touches = |start: usize| parse(&text[start..]).is_some_and(|tag| start + tag.length > range.start);
     memchr::memmem::find_iter(&text[from..until], OPENING).any(|at| touches(from + at))
@@ -78,7 +78,7 @@ pub(super) fn overlaps_tag(text: &[u8], range: &Range<usize>) -> bool {
 /// A tag at the beginning of some text.
 struct Parsed<'a> {
     rule: &'a str,
-    /// `None` where a number stands already.
+    /// `None` if the tag already carries a number.
     fingerprint: Option<&'a str>,
     length: usize,
 }
@@ -106,9 +106,9 @@ fn parse(text: &[u8]) -> Option<Parsed<'_>> {
     })
 }
 
-/// Numbers secrets by rule in the order they are met, for what leaves the machine: `[REDACTED:<rule>#<n>]`.
+/// Numbers secrets by rule in the order of their first occurrence, for exports: `[REDACTED:<rule>#<n>]`.
 ///
-/// One numbering serves one export: equal secrets keep equal numbers in all its pages.
+/// One numbering serves one export, so that equal secrets have equal numbers on all its pages.
 #[derive(Debug, Default)]
 pub struct Numbering {
     numbers: HashMap<(Box<str>, Box<str>), usize>,
@@ -116,7 +116,7 @@ pub struct Numbering {
 }
 
 impl Numbering {
-    /// Replaces the fingerprints of all tags in a text or a line, in arrays of bytes as well.
+    /// Replaces the fingerprints of all tags in a text or a line, including those in arrays of bytes.
     pub fn renumber<'a>(&mut self, text: &'a [u8]) -> Cow<'a, [u8]> {
         let plain = self.replace(text, OPENING, |text| Some(text.to_vec()));
         let integers = as_integers(OPENING);
@@ -126,11 +126,11 @@ impl Numbering {
         }
     }
 
-    /// The same for text.
+    /// Does the same for a `str`.
     pub fn renumber_str<'a>(&mut self, text: &'a str) -> Cow<'a, str> {
         match self.renumber(text.as_bytes()) {
             Cow::Borrowed(_) => Cow::Borrowed(text),
-            // Only ASCII was taken out and put in, so this never replaces anything.
+            // Only ASCII was removed and inserted, so this never replaces anything.
             Cow::Owned(bytes) => Cow::Owned(String::from_utf8_lossy(&bytes).into_owned()),
         }
     }
@@ -178,7 +178,7 @@ impl Numbering {
     }
 }
 
-/// The integers from the beginning of `text` to the one that closes a tag, as we write them.
+/// Returns the integers from the beginning of `text` up to the one that closes a tag, in the format that we write.
 fn integers_of_a_tag(text: &[u8]) -> &[u8] {
     let end = memchr::memmem::find(text, b",93").map_or(0, |at| at + 3);
     &text[..end]

@@ -1,4 +1,4 @@
-//! What masking promises, over every rule: found in every place a log has, and nothing else touched.
+//! The guarantees of masking, for every rule: the secret is found in every place of a log, and nothing else changes.
 
 mod gaps;
 mod negatives;
@@ -133,7 +133,7 @@ fn a_key_over_many_lines_is_masked_line_by_line_and_its_neighbours_stay() {
         let mut hits = Vec::new();
         let mut masked = Vec::new();
         for line in &lines {
-            // Between two lines the state may lie on disk.
+            // Between two lines the state may be stored on disk.
             state = TextState::from_byte(state.to_byte());
             masked.push(
                 String::from_utf8(

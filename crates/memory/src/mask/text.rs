@@ -1,14 +1,14 @@
-//! Where words begin and end in text that may still be escaped once more than we decoded.
+//! Word boundaries in text that may be escaped one level deeper than we decoded.
 //!
-//! A tool prints JSON, another quotes that print, a terminal colours it: in `\nghp_…` and `\u001b[32mghp_…`
-//! a letter stands right before the token and does not belong to it.
+//! For example, when a tool prints JSON, another tool quotes that output, or a terminal colours it: in `
+//! ghp_…` and `\u001b[32mghp_…` the letter right before the token does not belong to it.
 
-/// A letter, a digit or an underscore.
+/// Returns `true` for a letter, a digit or an underscore.
 pub(super) fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'
 }
 
-/// Whether a token may begin at `at`: what stands before is no part of it.
+/// Returns `true` if a token may begin at `at`, because the characters before it do not belong to it.
 pub(super) fn is_left_border(text: &[u8], at: usize) -> bool {
     let before = &text[..at];
     match before {
@@ -22,7 +22,7 @@ pub(super) fn is_left_border(text: &[u8], at: usize) -> bool {
     }
 }
 
-/// `\u001b` and the like: six bytes that stand for one.
+/// Returns `true` after an escape such as `\u001b`: six bytes that encode one character.
 fn is_behind_unicode_escape(before: &[u8]) -> bool {
     let Some([b'\\', b'u', digits @ ..]) = before.len().checked_sub(6).map(|at| &before[at..]) else {
         return false;
@@ -30,7 +30,7 @@ fn is_behind_unicode_escape(before: &[u8]) -> bool {
     digits.iter().all(u8::is_ascii_hexdigit)
 }
 
-/// `[32m`, as terminals are told colours.
+/// Returns `true` after a terminal colour code such as `[32m`.
 fn ends_a_colour(before: &[u8]) -> bool {
     let codes = &before[..before.len() - 1];
     let count = codes
@@ -42,13 +42,13 @@ fn ends_a_colour(before: &[u8]) -> bool {
     codes[..codes.len() - count].ends_with(b"[")
 }
 
-/// Whether the word around `at` is a flag of a command: `--access-token`.
+/// Returns `true` if the word around `at` is a command-line flag such as `--access-token`.
 pub(super) fn is_flag(text: &[u8], at: usize) -> bool {
     let start = name_start(text, at);
     text[start..].starts_with(b"-") && (start == 0 || !is_word(text[start - 1]))
 }
 
-/// Where the name begins that `at` stands in: letters, digits, `_`, `-`, `.`, at most 64 of them.
+/// Returns the start of the name around `at`: letters, digits, `_`, `-`, `.`, at most 64 of them.
 pub(super) fn name_start(text: &[u8], at: usize) -> usize {
     let is_name = |byte: &&u8| is_word(**byte) || matches!(byte, b'-' | b'.');
     let mut start = at - text[..at].iter().rev().take(64).take_while(is_name).count();
@@ -64,13 +64,13 @@ pub(super) fn name_start(text: &[u8], at: usize) -> usize {
     if is_escaped && start < at { start + 1 } else { start }
 }
 
-/// Where the name ends that `at` stands in.
+/// Returns the end of the name around `at`.
 pub(super) fn name_end(text: &[u8], at: usize) -> usize {
     let is_name = |byte: &&u8| is_word(**byte) || matches!(byte, b'-' | b'.');
     at + text[at..].iter().take(64).take_while(is_name).count()
 }
 
-/// Skips bytes of a set, at most `max` of them.
+/// Returns the position after at most `max` bytes of a set.
 pub(super) fn skip(text: &[u8], from: usize, max: usize, set: impl Fn(u8) -> bool) -> usize {
     let rest = &text[from.min(text.len())..];
     from + rest.iter().take(max).take_while(|byte| set(**byte)).count()

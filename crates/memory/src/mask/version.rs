@@ -3,11 +3,11 @@
 
 use super::{MASK_VERSION, UserRules};
 
-/// The version of our rules, and which rules the user had.
+/// The version of the built-in rules and a hash of the user's rules.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct MaskVersion {
     rules: u32,
-    /// A hash; 0 where there were none.
+    /// A hash of the user's rules; 0 if there are none.
     user: u32,
 }
 
@@ -35,17 +35,17 @@ impl MaskVersion {
         let user = u32::from_le_bytes([hash[0], hash[1], hash[2], hash[3]]);
         Self {
             rules: MASK_VERSION,
-            // A hash may be 0, too, and must not stand for none.
+            // The hash itself may be 0, which must not mean that there are no rules.
             user: if count == 0 { 0 } else { user.max(1) },
         }
     }
 
-    /// As the store keeps it.
+    /// Returns the version as the integer that the store keeps.
     pub fn to_int(self) -> i64 {
         i64::from(self.rules) << 32 | i64::from(self.user)
     }
 
-    /// What [`MaskVersion::to_int`] gave.
+    /// Returns the version that [`MaskVersion::to_int`] encoded.
     pub fn of_int(kept: i64) -> Self {
         let bits = kept.cast_unsigned();
         Self {
@@ -54,7 +54,8 @@ impl MaskVersion {
         }
     }
 
-    /// The first number that newer rules than these can have: what they masked is left to them.
+    /// Returns the smallest integer that a newer version of the built-in rules can have. Text that newer rules masked
+    /// is not masked again.
     pub fn next_rules(self) -> i64 {
         (i64::from(self.rules) + 1) << 32
     }

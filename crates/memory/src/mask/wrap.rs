@@ -1,31 +1,31 @@
-//! Tokens that a terminal broke where its line was full: the next line goes on with the rest.
+//! Tokens that a terminal wrapped at the end of a full line: the next line contains the rest.
 //!
-//! Only tokens with a known beginning are put together again. The line break between two pieces stays where
-//! it is. It may still be escaped, and a wrapped line is never indented.
+//! Only tokens with a known beginning are joined. The line break between two pieces is kept. It may still be escaped,
+//! and a wrapped line is never indented.
 
 use super::judge::{Classes, is_wordy};
 use super::rules::Tail;
 use super::text::{is_word, skip};
 use std::ops::Range;
 
-/// Over how many line ends one token is followed.
+/// Maximum number of line breaks in one token.
 pub(super) const BREAKS_MAX: usize = 3;
-/// The fewest bytes of a token before its first break: less is a prefix that somebody only names.
+/// Minimum length of a token before its first line break; anything shorter may be a prefix that the text only mentions.
 const HEAD_BYTES_MIN: usize = 8;
-/// The fewest bytes that are taken for the rest of a token which could also end at its break.
+/// Minimum length of the rest of a token that could also end at its line break.
 const REST_BYTES_MIN: usize = 6;
-/// No terminal is narrower.
+/// Minimum width of a terminal.
 const WIDTH_MIN: usize = 40;
 
-/// A text without its first line breaks.
+/// A text with its first line breaks removed.
 pub(super) struct Joined {
     pub(super) text: Vec<u8>,
-    /// The lines: where each begins in the joined text, and where it stands in the text itself.
+    /// The lines: the start of each in the joined text, and in the original text.
     lines: Vec<(usize, usize)>,
 }
 
 impl Joined {
-    /// Where a range of the joined text stands, line by line.
+    /// Maps a range of the joined text to ranges of the original text, one per line.
     pub(super) fn pieces(&self, range: &Range<usize>) -> Vec<Range<usize>> {
         let ends = self.lines.iter().skip(1).map(|line| line.0).chain([self.text.len()]);
         let pieces = self.lines.iter().zip(ends).filter_map(|((start, origin), end)| {
@@ -36,7 +36,8 @@ impl Joined {
     }
 }
 
-/// Joins the token at `start` with the lines behind it, over exactly so many breaks. `None` where there are not so many.
+/// Joins the token at `start` with the next lines, across exactly `breaks` line breaks. Returns `None` if there are
+/// fewer.
 pub(super) fn join(text: &[u8], start: usize, breaks: usize, bytes_max: usize) -> Option<Joined> {
     let mut joined = Joined {
         text: Vec::new(),
@@ -60,12 +61,13 @@ pub(super) fn join(text: &[u8], start: usize, breaks: usize, bytes_max: usize) -
             at = break_end(text, end)?;
         }
     }
-    // What stands behind decides whether the token ends there.
+    // The next character decides if the token ends there.
     joined.text.extend(text.get(at));
     Some(joined)
 }
 
-/// The lines on which a token goes on that ends with its line, if they look like it.
+/// Returns the pieces of a token on the lines after it, if the token ends with its line and the pieces look like its
+/// continuation.
 pub(super) fn rest_of(text: &[u8], token: &Range<usize>, tail: Tail) -> Vec<Range<usize>> {
     let mut rest: Vec<Range<usize>> = Vec::new();
     let line_start = text[..token.end]
@@ -85,7 +87,7 @@ pub(super) fn rest_of(text: &[u8], token: &Range<usize>, tail: Tail) -> Vec<Rang
         let piece = &text[start..stop];
         let classes = Classes::of(piece);
         let is_random = piece.len() >= REST_BYTES_MIN && classes.digit && classes.letter() && !is_wordy(piece);
-        // A name and its value, a path, a file.
+        // The piece is a name with a value, a path, or a file.
         let is_more = matches!(text.get(stop), Some(b'=' | b':' | b'/' | b'.' | b'('));
         if !is_random || is_more {
             break;
@@ -96,14 +98,14 @@ pub(super) fn rest_of(text: &[u8], token: &Range<usize>, tail: Tail) -> Vec<Rang
     rest
 }
 
-/// Where a run of characters ends that tokens are made of.
+/// Returns the end of a run of characters that tokens can contain.
 fn run_end(text: &[u8], at: usize) -> usize {
     skip(text, at, usize::MAX, |byte| {
         is_word(byte) || matches!(byte, b'-' | b'.' | b'+' | b'/' | b'=' | b'~')
     })
 }
 
-/// Where the next line begins, if this one ends at `at`.
+/// Returns the start of the next line if this line ends at `at`.
 fn break_end(text: &[u8], at: usize) -> Option<usize> {
     let rest = text.get(at..)?;
     let breaks: [&[u8]; 6] = [b"\n", b"\r\n", b"\\n", b"\\r\\n", b"\\\\n", b"\\\\r\\\\n"];

@@ -33,7 +33,7 @@ pub fn stand_in(session_uid: &str) -> String {
     format!("~{}.{:x}~{session_uid}", std::process::id(), *OWN)
 }
 
-/// Returns the session for which a uid stands in, or `None` if it is not a stand-in.
+/// Returns the session of which a uid is the temporary copy, or `None` for any other uid.
 fn stands_for(session_uid: &str) -> Option<&str> {
     let (_, uid) = session_uid.strip_prefix('~')?.split_once('~')?;
     Some(uid)
@@ -182,7 +182,7 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// Deletes the stand-ins of a session.
+    /// Deletes the temporary copies of a session.
     pub fn drop_stand_ins_of(&self, session_uid: &str) -> Result<(), StoreError> {
         self.engine.execute(
             "DELETE FROM sessions WHERE session_uid >= '~' AND stands_for = $1",
@@ -272,8 +272,7 @@ impl Reads<'_> {
         })
     }
 
-    /// Returns the stand-ins that were left behind by a crash. In a shared store, those of other machines are
-    /// skipped.
+    /// Returns the temporary copies that remain after a crash. In a shared store, those of other machines are skipped.
     pub fn stand_ins(&self) -> Result<Vec<String>, StoreError> {
         let machine = self.engine.writer().machine.as_str();
         let own = match self.engine.is_shared() && !machine.is_empty() {
@@ -312,7 +311,7 @@ impl Reads<'_> {
         )
     }
 
-    /// Returns the stand-ins of one session. All stand-ins share a prefix, so no other rows are read.
+    /// Returns the temporary copies of one session. Their uids share a prefix, so no other rows are read.
     pub fn stand_ins_of(&self, session_uid: &str) -> Result<Vec<String>, StoreError> {
         self.engine.query(
             "SELECT session_uid FROM sessions WHERE session_uid >= '~' AND stands_for = $1 ORDER BY session_uid",

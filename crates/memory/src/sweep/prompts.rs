@@ -26,7 +26,7 @@ use crate::sweep::ends::hashes;
 use crate::sweep::plan::{is_quiet, stat};
 use crate::sweep::{Sweep, SweepReport, describe_reads, path_text};
 
-/// A longer prompt is truncated to this length, because nobody typed it.
+/// A longer prompt is truncated to this length, because no user typed it by hand.
 const TEXT_BYTES_MAX: usize = 256 << 10;
 /// Number of prompts, and bytes of their texts, after which a batch is committed. This limits memory.
 const BATCH_PROMPTS: usize = 4096;

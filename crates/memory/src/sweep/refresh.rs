@@ -205,7 +205,7 @@ impl<'w> Rebuild<'w> {
         }
         let masked = masker.mask_line(kept, &mut gathered.found);
         self.state.take(kind, &masked, &mut gathered.delta);
-        // What stands for a line that was too long is kept as it is.
+        // The placeholder of a line that was too long is kept unchanged.
         let kept = match masked.body() {
             LineBody::Bytes(masked) => masked,
             LineBody::Oversized { .. } => bytes,

@@ -1,5 +1,5 @@
-//! What a worker does with the log of one session: finds where to go on, masks and reads the new lines, and
-//! hands them over in pieces that can each be committed alone.
+//! The work on the log of one session: a worker finds the position at which to continue, masks and reads the new lines,
+//! and sends them in pieces, each of which can be committed on its own.
 
 mod companions;
 mod let_go;
@@ -25,7 +25,7 @@ use crate::packs;
 use crate::sources::{self, UnreadPath};
 use crate::store::{Cursor, FileStat, FreshDigest, FreshEvents, PackedState, Store, Tail, stand_in};
 
-/// Reads what is new in one session. Says whether somebody still listens.
+/// Reads the new content of one session. Returns `false` once the receiver has hung up.
 pub(super) fn run(job: &Job, sweep: &Sweep<'_>, store: &Store, send: &dyn Fn(Output) -> bool) -> bool {
     match Worker::new(job, sweep, store, send).and_then(|mut worker| worker.run()) {
         Ok(goes_on) => goes_on,
@@ -39,24 +39,24 @@ struct Worker<'w> {
     store: &'w Store,
     send: &'w dyn Fn(Output) -> bool,
     state: State,
-    /// Whether the session is read from its start.
+    /// `true` if the session is read from its beginning.
     is_fresh: bool,
     is_first: bool,
-    /// Whether events were handed over that may yet change.
+    /// `true` if a piece with events was sent, and later pieces may still change those events.
     has_events: bool,
-    /// The files that were looked into, each with the ends of what was read of it before: the same file is read on,
-    /// whatever lies at its place by then.
+    /// The files that were checked, each with the hashes of the part already read. Reading continues with the same open
+    /// file, even if another file has taken its path by then.
     looked: Vec<(PartKind, File, Ends)>,
-    /// How far the parts are read of a session that is made anew.
+    /// The read positions of the parts of a session that is being rebuilt.
     cursors: Vec<Cursor>,
-    /// How far all parts are read where every piece that was handed over stands.
+    /// The read positions of all parts once every piece that was sent is committed.
     base: Vec<Cursor>,
     bytes_checked: u64,
 }
 
 impl<'w> Worker<'w> {
     fn new(job: &'w Job, sweep: &'w Sweep<'w>, store: &'w Store, send: &'w dyn Fn(Output) -> bool) -> io::Result<Self> {
-        // What is damaged is as good as none: the log is still there, and read anew.
+        // A damaged state is treated as missing: the log still exists, so it is read again from its beginning.
         let is_begun = !job.cursors.is_empty();
         let kept = is_begun.then(|| store.reads().reader_state(&job.uid).ok().flatten());
         let kept = kept.flatten().and_then(|bytes| State::from_bytes(&bytes).ok());
@@ -82,7 +82,7 @@ impl<'w> Worker<'w> {
         Ok(worker)
     }
 
-    /// Whether every part still begins with what we read of it.
+    /// Returns `true` if every part still begins with the bytes that we read before.
     fn all_parts_go_on(&mut self) -> io::Result<bool> {
         for part in self.line_parts() {
             if let Some(cursor) = self.job.cursors.get(part.kind.as_str()) {
@@ -117,14 +117,15 @@ impl<'w> Worker<'w> {
         if !self.state.is_stale() {
             return Ok(goes_on);
         }
-        // A companion or a part that came late told something that changes what the lines mean.
+        // A companion or a late part has changed the meaning of earlier lines, so the session is read again from its
+        // beginning.
         (self.state, self.is_fresh, self.is_first) = (fresh(self.job), true, true);
         self.has_events = false;
         self.cursors.clear();
         Ok(self.companions()? && self.all_lines()?)
     }
 
-    /// Reads the new lines of all parts. Says whether somebody still listens, and what was read stands.
+    /// Reads the new lines of all parts. Returns `false` if the receiver has hung up or the reader's state is stale.
     fn all_lines(&mut self) -> io::Result<bool> {
         let last = self.line_parts().last().map(|part| part.kind);
         for part in self.line_parts() {
@@ -135,8 +136,8 @@ impl<'w> Worker<'w> {
         Ok(true)
     }
 
-    /// What lies beside the log and is no file, and a copy that is no beginning of the longest log, hold something
-    /// we do not keep: that is said, once.
+    /// Reports, once, the content beside the log that is not stored: companions that are not regular files, and copies
+    /// that are not a beginning of the longest log.
     fn tell_of_other_logs(&mut self) {
         for odd in sources::find_irregular_companions(self.job.agent, &self.job.log()) {
             (self.send)(Output::Failed(odd));
@@ -153,7 +154,7 @@ impl<'w> Worker<'w> {
         }
     }
 
-    /// Reads the new lines of a part. `is_last`: nothing of the session comes after it.
+    /// Reads the new lines of a part. `is_last` means that no other part of the session comes after it.
     fn lines(&mut self, part: &Part, is_last: bool) -> io::Result<bool> {
         let (file, ends) = self.open(part)?;
         let stat = stat(&file.metadata()?);
@@ -173,19 +174,21 @@ impl<'w> Worker<'w> {
         );
         piece.stays_at_hand = self.stay_at_hand(part);
         let mut base = known;
-        // Nothing came behind a line without an end: the lines below are none, and only the place may be new.
+        // If the last line still has no line break, nothing was appended: the loop below reads no line, and only the
+        // path may have changed.
         if base.as_ref().is_some_and(|cursor| cursor.ends_mid_line) {
             piece.ends_mid_line = !piece.finish_line(&mut source)?;
         }
         let mut lines = ingest::resume_lines(source, piece.lines, piece.read_to, masker);
         while let Some(line) = lines.next()? {
-            // A line that is still being written waits, unless nobody writes any more.
+            // A line that is still being written is left for later, unless the file has been unchanged for a while.
             if !line.is_terminated() && !is_quiet {
                 break;
             }
             self.take(part.kind, line, &mut piece)?;
             if piece.bytes_read >= PIECE_BYTES {
-                // Its file is not yet read to the end: what it looks like is no proof that nothing is new.
+                // The file is not yet read to its end, so its current metadata must not be stored as proof that nothing
+                // is new.
                 base = match self.commit(part, FileStat::default(), base, &mut piece, false)? {
                     Some(cursor) => Some(cursor),
                     None => return Ok(false),
@@ -201,7 +204,7 @@ impl<'w> Worker<'w> {
         Ok(self.commit(part, stat, base, &mut piece, is_last)?.is_some())
     }
 
-    /// The file of a part: the one that was looked into, if it is read on.
+    /// Opens the file of a part: if reading continues, the file that was checked.
     fn open(&self, part: &Part) -> io::Result<(File, Ends)> {
         let known = self
             .looked
@@ -217,7 +220,7 @@ impl<'w> Worker<'w> {
         }
     }
 
-    /// What is kept of a part but does not fill a frame yet.
+    /// Returns the stored lines of a part that do not fill a frame yet.
     fn tail_of(&self, part: &Part, known: Option<&Cursor>) -> io::Result<Tail> {
         if known.is_none() {
             return Ok(Tail::default());
@@ -226,7 +229,7 @@ impl<'w> Worker<'w> {
         Ok(tail.map_err(io::Error::other)?.unwrap_or_default())
     }
 
-    /// Masks one line, reads it, and keeps it.
+    /// Masks one line, parses it, and adds it to the piece.
     fn take(&mut self, kind: PartKind, line: PendingLine<'_, '_>, piece: &mut Gathered) -> io::Result<()> {
         let (number, length, terminated) = (line.number(), line.length(), line.is_terminated());
         match line.raw() {
@@ -250,7 +253,8 @@ impl<'w> Worker<'w> {
         }
     }
 
-    /// Hands over what was gathered. Gives the cursor it leads to, none where nobody listens or it does not stand.
+    /// Sends the gathered lines. Returns the cursor after them, or `None` if the receiver has hung up or the reader's
+    /// state is stale.
     fn commit(
         &mut self,
         part: &Part,
@@ -292,7 +296,7 @@ impl<'w> Worker<'w> {
         Ok((self.send)(Output::Piece(piece)).then_some(cursor))
     }
 
-    /// The digest of the session, whose lines and events are all at hand.
+    /// Returns the digest of the session, with all its lines and events still in memory.
     fn digest(
         &self,
         delta: &Delta,
@@ -310,19 +314,19 @@ impl<'w> Worker<'w> {
         made.map_err(io::Error::other)
     }
 
-    /// Whether lines stay at hand for the digest: where one piece has all of them.
+    /// Returns `true` if lines stay in memory for the digest, because one piece may contain all of them.
     fn stay_at_hand(&self, part: &Part) -> bool {
         let is_alone = part.kind == PartKind::Log && self.line_parts().count() == 1;
         is_alone && self.is_fresh && !self.is_anew() && self.sweep.digests.is_some()
     }
 
-    /// Whether the session is made anew beside what the store has, to take its place at once: what is known stays
-    /// until then, and a long log needs its reader's state kept only once.
+    /// Returns `true` if the session is built as a temporary copy that replaces the stored rows at once: the old rows
+    /// stay until then, and the reader's state of a long log is stored only once.
     fn is_anew(&self) -> bool {
         self.is_fresh && (self.job.is_known || self.job.log_bytes > PIECE_BYTES)
     }
 
-    /// Under which uid pieces are kept.
+    /// Returns the uid under which pieces are stored.
     fn target(&self) -> String {
         if self.is_anew() {
             stand_in(&self.job.uid)
@@ -331,7 +335,7 @@ impl<'w> Worker<'w> {
         }
     }
 
-    /// Makes a piece of the session itself, or of its staging copy if the session is read from its beginning.
+    /// Makes a piece of the session itself, or of its temporary copy if the session is rebuilt.
     fn piece(&mut self, part: &Part, cursor: Cursor, lines: PieceLines, delta: Delta, is_last: bool) -> Piece {
         if !self.is_anew() {
             return self.extend(part, cursor, Some(lines), delta);
@@ -345,7 +349,8 @@ impl<'w> Worker<'w> {
             let mut cursors = self.copies_of(&self.target());
             cursors.append(&mut self.cursors);
             let state = PackedState::of(&self.state);
-            // Nothing comes after: the live state of a long log need not wait for the writer.
+            // Nothing comes after this piece, so the state of a long log need not stay in memory until the writer
+            // thread is done.
             self.state = fresh(self.job);
             LastStaged { cursors, state }
         });
@@ -357,7 +362,7 @@ impl<'w> Worker<'w> {
         self.piece_of(part.kind, name, delta, change)
     }
 
-    /// Makes a piece of the session itself. `lines` is `None` if a companion has only moved.
+    /// Makes a piece of the session itself. `lines` is `None` if a companion has only been moved.
     fn extend(&mut self, part: &Part, cursor: Cursor, lines: Option<PieceLines>, delta: Delta) -> Piece {
         let begins = std::mem::take(&mut self.is_first) && self.is_fresh;
         let name = cursor.part.clone();
@@ -393,7 +398,7 @@ impl<'w> Worker<'w> {
         }
     }
 
-    /// Cursors that only remember that a copy is there.
+    /// Returns cursors that only record the existence of copies.
     fn copies_of(&self, session_uid: &str) -> Vec<Cursor> {
         let of = |(path, stat, _): &(std::path::PathBuf, FileStat, bool)| Cursor {
             session_uid: session_uid.to_owned(),
@@ -410,7 +415,8 @@ impl<'w> Worker<'w> {
         self.job.copies.iter().map(of).collect()
     }
 
-    /// `at`: bytes and lines read, and whether the last line has no break.
+    /// Returns the cursor of a part. `at` holds the numbers of bytes and lines read, and `true` if the last line has no
+    /// line break.
     fn cursor(&self, part: &Part, stat: FileStat, ends: &Ends, at: (u64, u64, bool)) -> Cursor {
         Cursor {
             session_uid: self.target(),

@@ -1,18 +1,18 @@
-//! Ways to write a secret down of which most were once missed: names, files, flags, escapes, and ends of lines.
+//! Notations of secrets, most of which masking once missed: names, files, flags, escapes, and line ends.
 
 use super::samples::{self, ALNUM, HEX, noise};
 use super::*;
 use serde_json::json;
 use transcript::Agent;
 
-/// A UUID that nobody chose.
+/// Returns a UUID that looks random.
 fn uuid() -> String {
     let hex = noise(HEX, 32, 77);
     let parts = [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]];
     parts.join("-")
 }
 
-/// Checks that a secret goes from a text in every way that a log holds one.
+/// Checks that a secret is masked in every form in which a log can contain the text.
 fn check(text: &str, secret: &str) {
     let masker = masker();
     assert!(text.contains(secret), "{text}");
@@ -156,7 +156,7 @@ fn a_token_that_a_terminal_wrapped_is_known_and_the_line_break_stays() {
             ] {
                 let masked = masker.mask_json_line(line.as_bytes(), &mut Vec::new()).into_owned();
                 let masked = String::from_utf8(masked).unwrap();
-                // Where the first piece is a whole token by itself, a short rest looks like any word.
+                // If the first piece is a complete token by itself, a short rest looks like any word.
                 let is_whole = rest.len() < 6 || !rest.bytes().any(|byte| byte.is_ascii_digit());
                 assert!(!masked.contains(head), "{rule} at {cut}: {masked}");
                 assert!(is_whole || !masked.contains(rest), "{rule} at {cut}: {masked}");
@@ -206,7 +206,7 @@ fn escapes_are_looked_behind_however_deep_they_stand() {
     }
 }
 
-/// A record of Grok's with the next words of a text.
+/// Returns a record of Grok with the next part of a text.
 fn chunk(kind: &str, text: &str) -> String {
     let update = json!({ "sessionUpdate": kind, "content": { "type": "text", "text": text } });
     json!({ "method": "session/update", "params": { "sessionId": "s", "update": update } }).to_string()
@@ -237,7 +237,7 @@ fn a_token_broken_over_streamed_records_is_known() {
                     masked +=
                         &String::from_utf8_lossy(&masker.mask_next_line(&mut state, line.as_bytes(), &mut Vec::new()));
                 }
-                // What may stay is no more than the prefix and a few characters behind it.
+                // At most the prefix and a few characters after it may remain.
                 let longest = (0..token.len()).flat_map(|from| (from..=token.len()).map(move |to| from..to));
                 let longest = longest
                     .filter(|range| masked.contains(&token[range.clone()]))
@@ -320,7 +320,7 @@ fn streamed_words_that_are_no_token_stay() {
             line.as_bytes()
         );
     }
-    // Two prompts are no stream.
+    // Two prompts are not a stream.
     let prompt = chunk("user_message_chunk", &samples::token("github-token"));
     masker.mask_next_line(&mut state, prompt.as_bytes(), &mut Vec::new());
     let line = chunk("user_message_chunk", "nowhere");

@@ -1,4 +1,4 @@
-//! What looks like a secret and is none. Every line of this table was met, in this form, in logs or in programs.
+//! Texts that look like secrets but are not. Every line of this table occurred in this form in logs or in source code.
 
 use super::*;
 use serde_json::json;
@@ -67,7 +67,7 @@ const HARMLESS: &[&str] = &[
     "tool --password-file /run/secrets/db1",
     "tool --max-tokens 4096",
     "docker login --password-stdin",
-    // Programs.
+    // Source code.
     "const token = generateAccessTokenForUser2(user);",
     "let secret = Secret::from_env_or_default2();",
     "password = bcrypt.hash(password, 10)",
@@ -88,7 +88,7 @@ const HARMLESS: &[&str] = &[
     "A key starts with -----BEGIN PRIVATE KEY----- and ends with -----END PRIVATE KEY-----.",
     "!function(e,t){\"object\"==typeof exports?module.exports=t(e.token1):e.x=t}(this,function(){return 1});",
     "secret-scanner-action-v2.1.0-linux-amd64.tar.gz",
-    // Names that hold `pass`, `auth` or `key`, and what tests tell.
+    // Names that contain `pass`, `auth` or `key`, and the output of test runners.
     "--- PASS: TestLogin/with_2FA_Enabled (0.00s)",
     "PASS: login_with_2FA_Enabled",
     "pass: 12, fail: 0, skipped: 3",
@@ -125,7 +125,7 @@ const HARMLESS: &[&str] = &[
     "the machine's login and password fields",
     "login form password Input2",
     "https%3A%2F%2Fexample.com%2Fa%3Fb%3Dc1%40d",
-    // Tokens that end with their line.
+    // Tokens that end at the end of their line.
     "token sk-\nabcdefghijklmnopqrstuvwxyz0123456789",
     "a line that ends with ghp_short1\nand another one that goes on with words",
     // Paths, links, versions.

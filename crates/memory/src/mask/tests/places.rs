@@ -1,10 +1,10 @@
-//! Every secret in every place a log has: it goes, and nothing else changes.
+//! Every secret in every place of a log: it is masked, and nothing else changes.
 
 use super::samples::{Sample, all_samples};
 use super::*;
 use serde_json::{Value, json};
 
-/// How one secret is put into a line.
+/// Returns lines that contain the text in each of the places.
 fn lines_with(text: &str) -> Vec<(&'static str, String)> {
     let inner = json!({ "command": text, "cwd": "/home/me" }).to_string();
     let twice = json!({ "body": inner }).to_string();
@@ -47,7 +47,7 @@ fn lines_with(text: &str) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// Everything a line says: strings and keys decoded at every level, arrays of bytes as text.
+/// Appends all text of a value: strings and keys decoded at every level, arrays of bytes as text.
 fn meaning(value: &Value, out: &mut String) {
     match value {
         Value::String(text) => {
@@ -73,7 +73,7 @@ fn meaning(value: &Value, out: &mut String) {
     }
 }
 
-/// Whether two values have the same shape, and differ only in strings that carry a tag.
+/// Returns `true` if two values have the same shape and differ only in strings that contain a tag.
 fn is_same_but_masked(before: &Value, after: &Value) -> bool {
     match (before, after) {
         (Value::String(a), Value::String(b)) => a == b || b.contains("[REDACTED:"),
@@ -93,7 +93,7 @@ fn is_same_but_masked(before: &Value, after: &Value) -> bool {
     }
 }
 
-/// Checks that `masked` is `line` with a tag in the place of every hit.
+/// Checks that `masked` equals `line` with every hit replaced by its tag.
 fn assert_only_hits_differ(line: &[u8], masked: &[u8], hits: &[Hit]) {
     let mut rest = masked;
     let mut done = 0;
@@ -111,7 +111,7 @@ fn assert_only_hits_differ(line: &[u8], masked: &[u8], hits: &[Hit]) {
     assert_eq!(rest, &line[done..]);
 }
 
-/// The pieces of a secret that must not be seen: each of its lines.
+/// Returns the pieces of a secret that must not remain: each of its lines.
 fn pieces(secret: &str) -> Vec<&str> {
     secret.lines().collect()
 }

@@ -1,4 +1,4 @@
-//! Properties over made-up input.
+//! Property tests over generated input.
 
 use super::places::has;
 use super::samples::{self, all_samples};
@@ -23,7 +23,7 @@ fn json_value() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Puts a text into a value, at a place that `steps` choose.
+/// Inserts a text into a value, at a place that `steps` select.
 fn plant(value: &mut Value, text: &str, steps: &[usize]) {
     let step = steps.first().copied().unwrap_or_default();
     let rest = steps.get(1..).unwrap_or_default();
@@ -43,7 +43,7 @@ fn plant(value: &mut Value, text: &str, steps: &[usize]) {
     }
 }
 
-/// Writes JSON with some characters of its strings escaped, as no agent has to but any may.
+/// Writes JSON with some characters of its strings escaped, which is valid although no agent does it.
 fn with_escapes(json: &str, choices: &[bool]) -> String {
     let mut out = String::new();
     let mut choices = choices.iter().cycle();

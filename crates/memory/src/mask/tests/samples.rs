@@ -1,11 +1,12 @@
-//! One made-up secret for every rule. They are put together here, so that no scanner stumbles over this repository.
+//! One invented secret for every rule. They are assembled at run time, so that secret scanners do not flag this
+//! repository.
 
 pub(super) const ALNUM: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
 pub(super) const LOWER: &str = "abcdefghijklmnopqrstuvwxyz0123456789";
 const UPPER: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
 pub(super) const HEX: &str = "0123456789abcdef";
 
-/// Short values of these never read like words.
+/// An alphabet without vowels, so that short values never read like words.
 const NO_VOWELS: &str = "BCDFGHJKLMNPQRSTVWXZbcdfghjklmnpqrstvwxz0123456789";
 
 /// A text, the secret in it, and the rule that should find it.
@@ -16,7 +17,7 @@ pub(super) struct Sample {
     pub(super) secret: String,
 }
 
-/// Characters of an alphabet that look random and are always the same.
+/// Returns pseudo-random characters of an alphabet, always the same for a seed.
 pub(super) fn noise(alphabet: &str, count: usize, seed: u64) -> String {
     let alphabet = alphabet.as_bytes();
     let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
@@ -29,14 +30,15 @@ pub(super) fn noise(alphabet: &str, count: usize, seed: u64) -> String {
     (0..count).map(|_| next()).collect()
 }
 
-/// The same, with as many digits as most have: with fewer, a few in a thousand read like words and are taken for them.
+/// Does the same, with a typical number of digits: with fewer, a few in a thousand read like words and would not be
+/// masked.
 fn noise_with_digits(alphabet: &str, count: usize, seed: u64) -> String {
     let mut tries = (0..1000).map(|again| noise(alphabet, count, seed.wrapping_add(again << 32)));
     let has_digits = |noise: &String| noise.bytes().filter(u8::is_ascii_digit).count() * 8 >= count.min(60);
     tries.find(has_digits).unwrap_or_default()
 }
 
-/// The secret of the sample of a rule.
+/// Returns the secret of a rule's sample.
 pub(super) fn token(rule: &str) -> String {
     all_samples()
         .into_iter()
@@ -45,7 +47,7 @@ pub(super) fn token(rule: &str) -> String {
         .secret
 }
 
-/// A private key in a block, with something between its lines.
+/// Returns a private key in a block, with `between` between its lines.
 pub(super) fn private_key(between: &str) -> String {
     private_key_of(0, between)
 }
@@ -252,7 +254,7 @@ const FORMS: &[Form] = &[
     ),
     ("age-key", "", ["AGE-", "SECRET-KEY-1"], UPPER, 58, ""),
     ("tailscale-key", "", ["ts", "key-auth-"], ALNUM, 30, ""),
-    // Not of the table: places and names.
+    // Rules by place and name, which are not in the table.
     (
         "jwt",
         "",
@@ -282,16 +284,16 @@ const FORMS: &[Form] = &[
     ),
     ("pgpass-password", "db.internal:5432:app:ada:", ["", ""], ALNUM, 12, ""),
     ("key-data", "client-key-da\x74a: ", ["", ""], ALNUM, 120, "="),
-    // `ad:` and characters whose bytes can be printed.
+    // `ad:` followed by printable characters.
     ("basic-auth", "auth: ", ["YW", "Q6"], "ijklmnopqrstuvyz01234567", 24, ""),
 ];
 
-/// One sample for every rule, always the same.
+/// Returns one sample for every rule, always the same.
 pub(super) fn all_samples() -> Vec<Sample> {
     samples_of(0)
 }
 
-/// One sample for every rule, with secrets of their own for every seed.
+/// Returns one sample for every rule, with different secrets for every seed.
 pub(super) fn samples_of(seed: u64) -> Vec<Sample> {
     let seed = seed * 1000;
     let mut samples: Vec<_> = FORMS

@@ -12,7 +12,7 @@ use crate::search::words;
 /// The names of fields. Anything else before a colon is part of a word.
 const FIELDS: [&str; 5] = ["tool", "file", "kind", "role", "in"];
 
-/// The fields that each value of `in:` stands for.
+/// The fields that each value of `in:` selects.
 const SCOPES: [(&str, &[Field]); 7] = [
     ("prompt", &[Field::Prompt]),
     ("answer", &[Field::Answer]),

@@ -1,4 +1,4 @@
-//! The small files beside a log, which are kept whole and replaced when they change.
+//! The small files beside a log, which are stored whole and replaced when they change.
 
 use std::io::{self, Read};
 
@@ -17,11 +17,11 @@ use crate::sweep::piece::{Output, PieceLines, searched};
 use crate::sweep::plan::stat;
 use crate::sweep::{index, path_text};
 
-/// A companion larger than this is kept as a frame, not as a row.
+/// A larger companion is stored as a frame instead of a row.
 pub(in crate::sweep) const ROW_BYTES_MAX: usize = 64 << 10;
 
 impl Worker<'_> {
-    /// Hands over the small files beside the log that changed.
+    /// Sends the small files beside the log that changed. Returns `false` once the receiver has hung up.
     pub(super) fn companions(&mut self) -> io::Result<bool> {
         for part in self.job.source.parts.iter().filter(|part| !part.kind.has_lines()) {
             let name = part_name(part);
@@ -68,7 +68,7 @@ impl Worker<'_> {
         Ok(true)
     }
 
-    /// A companion that lies elsewhere now and did not change: only its place is new.
+    /// Records the new path of a companion that was moved but not changed.
     fn remember_place(&mut self, part: &Part, known: &Cursor) -> bool {
         let cursor = Cursor {
             path: path_text(&part.path),
@@ -81,7 +81,7 @@ impl Worker<'_> {
         (self.send)(Output::Piece(piece))
     }
 
-    /// The bytes of a companion that changed, and the cursor they lead to.
+    /// Returns the bytes of a companion that changed, and the cursor after them.
     fn companion(&self, part: &Part, known: Option<&Cursor>) -> io::Result<Option<(Vec<u8>, Cursor)>> {
         if part.kind == PartKind::Index {
             let lines = self.job.index.clone();
@@ -120,7 +120,7 @@ impl Worker<'_> {
     }
 }
 
-/// Returns how a companion is written: Codex's index is lines of JSON, the others are text.
+/// Returns the format of a companion: Codex's index is JSON Lines, the others are text.
 pub(in crate::sweep) fn companion_form(kind: PartKind) -> LineForm {
     match kind {
         PartKind::Index => LineForm::Json(None),
@@ -128,7 +128,7 @@ pub(in crate::sweep) fn companion_form(kind: PartKind) -> LineForm {
     }
 }
 
-/// Whether a companion is the one we know, at another place.
+/// Returns `true` if a companion is the known file at a new path.
 fn is_moved(known: &Cursor, part: &Part) -> bool {
     let now = std::fs::metadata(&part.path).map(|metadata| stat(&metadata));
     known.path != path_text(&part.path) && now.is_ok_and(|now| now == known.stat)

@@ -1,5 +1,5 @@
-//! A session whose raw text was let go: only a log that tells something new is read again, from its beginning. One that
-//! was touched, moved or compressed tells nothing new, and only its place is remembered.
+//! Sessions with evicted raw text: a log is only read again, from its beginning, if it has new content. If it was
+//! merely touched, moved or compressed, only its new path and metadata are recorded.
 
 use std::io::{self, Read};
 
@@ -14,7 +14,7 @@ use crate::sweep::plan::stat;
 use crate::sweep::{index, path_text};
 
 impl Worker<'_> {
-    /// Whether every part with lines ends where it was read to before.
+    /// Returns `true` if every part with lines still ends where it was last read to.
     pub(super) fn tells_nothing_new(&mut self) -> io::Result<bool> {
         let cursors = &self.job.cursors;
         if self.line_parts().any(|part| !cursors.contains_key(part.kind.as_str())) || !self.all_parts_go_on()? {
@@ -36,7 +36,7 @@ impl Worker<'_> {
         Ok(true)
     }
 
-    /// Remembers that a copy is here of what another machine read.
+    /// Records that this machine has a copy of a log that another machine read.
     pub(super) fn remember(&mut self) -> io::Result<bool> {
         let is_known = |part: &&Part| self.job.cursors.contains_key(part.kind.as_str());
         let Some(log) = self.line_parts().next().filter(is_known) else {
@@ -67,7 +67,7 @@ impl Worker<'_> {
         ))))
     }
 
-    /// Remembers what the files of a session look like now. Says whether somebody still listens.
+    /// Records the current metadata of the files of a session. Returns `false` once the receiver has hung up.
     pub(super) fn touch(&mut self) -> io::Result<bool> {
         let mut log = None;
         let mut others = self.copies_of(&self.job.uid);
@@ -106,7 +106,7 @@ impl Worker<'_> {
         Ok((self.send)(Output::Piece(self.noted(kind, part, Some(cursor), others))))
     }
 
-    /// A piece that adds nothing but cursors.
+    /// Returns a piece that only updates cursors.
     fn noted(&self, kind: PartKind, part: String, log: Option<Cursor>, others: Vec<Cursor>) -> Piece {
         let base = self.job.base.clone();
         Piece {
