@@ -25,7 +25,7 @@ use crate::read;
 /// A log of a session whose name is not a UUID.
 const SESSION: &str = "5e551000-0000-4000-8000-000000000001";
 
-/// Prints what the reader makes of a log. The line break after the opening quote of a test's log is not part of it.
+/// Prints the reading of a log. The line break after the opening quote of a test's log is not part of it.
 fn check(log: &str) -> String {
     check_bytes(
         &format!("{SESSION}.jsonl"),
