@@ -72,7 +72,7 @@ pub struct Fact {
     pub unit: String,
 }
 
-/// How a cost grows with the size of the logs.
+/// The growth of a cost with the size of the logs.
 #[derive(Serialize, Deserialize)]
 pub struct Curve {
     pub name: String,

@@ -1,5 +1,5 @@
-//! Every command reports the same about a session: `sessions`, `show`, `digest`, `usage`, `stats`, `status`, `export`, the
-//! page that `render` makes and the diary are compared number by number, over made-up logs and over real ones.
+//! Every command reports the same about a session. Compares the numbers of `sessions`, `show`, `digest`, `usage`,
+//! `stats`, `status`, `export`, the page that `render` makes, and the diary, over synthetic and real logs.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;

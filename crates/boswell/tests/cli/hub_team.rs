@@ -1,4 +1,5 @@
-//! A memory that a team shares: removals by one member, hostile text from another, and reports about it.
+//! A memory that a team shares: removals, hostile text of others, messages of a server, `hub status`, and the writer of
+//! each session.
 
 use std::fs;
 use std::io::{Read, Write};

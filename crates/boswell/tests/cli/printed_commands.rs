@@ -14,7 +14,7 @@ const LIMIT: Duration = Duration::from_secs(120);
 /// Errors that are allowed here, because the home already has settings and no agent is installed.
 const ALLOWED_ERRORS: &[&str] = &["no-program", "exists"];
 
-/// Verbs that run until they are interrupted, run another program, or ask questions.
+/// Verbs that run until interrupted, run another program, or ask questions.
 const NOT_RUN: &[&str] = &["watch", "run", "mcp", "hook", "setup"];
 
 #[test]

@@ -34,7 +34,8 @@ const LIMIT_AFTER_A_HANG: Duration = Duration::from_secs(30);
 /// One real log in this many is read, so that a debug build takes seconds.
 const CORPUS_STEP: usize = 24;
 
-/// How lines begin that the binary prints if it panics. Logs mention panics too, but never at the beginning of a line.
+/// The beginnings of lines that the binary prints if it panics. Logs mention panics too, but never at the beginning of
+/// a line.
 const PANICS: [&str; 2] = ["error: boswell stopped", "thread 'main'"];
 
 /// Verbs that print a log unchanged: `cat` promises its bytes to programs. JSON escapes most control characters, but

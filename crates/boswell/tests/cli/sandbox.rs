@@ -52,7 +52,7 @@ impl Sandbox {
         self.write(".config/boswell/config.toml", text);
     }
 
-    /// Runs the binary; `line` is split at spaces.
+    /// Runs the binary and returns its output as one text. `line` is split at spaces.
     pub fn run(&self, line: &str) -> String {
         self.told(&self.command(line).output().unwrap())
     }

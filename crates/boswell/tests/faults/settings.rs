@@ -1,4 +1,4 @@
-//! Half-written settings: errors have a position, and hooks and stored data are not affected.
+//! Half-written settings: errors name the file, and hooks and stored data are not affected.
 
 use std::fs;
 

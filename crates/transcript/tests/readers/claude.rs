@@ -22,7 +22,7 @@ use transcript::{Agent, PartKind, Reading, SessionEvent, Tokens};
 
 use crate::read;
 
-/// A log of a session whose name is not a UUID.
+/// The ID of the session in these logs.
 const SESSION: &str = "5e551000-0000-4000-8000-000000000001";
 
 /// Prints the reading of a log. The line break after the opening quote of a test's log is not part of it.

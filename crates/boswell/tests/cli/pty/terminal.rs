@@ -26,7 +26,8 @@ pub struct TerminalRun {
     pub took: Duration,
 }
 
-/// Runs an invocation on a terminal with `columns` columns, and kills it with everything it started if it does not end within `limit`.
+/// Runs an invocation on a terminal with `columns` columns. If it does not end within `limit`, kills it with everything
+/// it started.
 pub fn run(home: &FixtureHome, invocation: &Invocation, columns: u16, limit: Duration) -> TerminalRun {
     run_with(home, invocation, columns, limit, &[], &mut |_| {})
 }
