@@ -1,8 +1,9 @@
-//! The yardstick: a line of Claude Code's log as a plain derived type, parsed by serde_json and thrown away.
+//! The baseline for parsing: serde_json parses a line of Claude Code's log into a plain derived type, and the result is
+//! dropped.
 //!
-//! It has the fields that the reader takes off the wire, as deep as the reader looks, strings borrowed where JSON allows
-//! it, a tool's input left as JSON text. It mends nothing and makes nothing of what it parsed. Three types need a
-//! visitor by hand, since serde's own way (`untagged`) would keep a copy of each value and make the yardstick short.
+//! The type has the fields that the reader uses, at the same depth, with strings borrowed where JSON allows it and a
+//! tool's input left as JSON text. It repairs nothing and derives nothing. Three types have a visitor written by hand,
+//! because serde's `untagged` would copy each value and make the baseline slower than necessary.
 
 #![expect(dead_code, reason = "parsed and thrown away")]
 
@@ -14,12 +15,12 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-/// Parses one line; none where it is not one record of this shape.
+/// Parses one line. Returns `None` if it is not a record of this shape.
 pub(crate) fn parse(line: &[u8]) -> Option<Record<'_>> {
     black_box(serde_json::from_slice(line).ok())
 }
 
-/// A string, borrowed where it holds no escape. `Option<Cow<str>>` alone would always be a copy.
+/// A string, borrowed if it has no escapes. `Option<Cow<str>>` alone would always copy.
 #[derive(serde::Deserialize)]
 #[serde(transparent)]
 struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
@@ -381,7 +382,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Content<'a> {
     }
 }
 
-/// An object, or something else which is passed over.
+/// A string, an object, or another value that is skipped.
 enum ToolUseResult<'a> {
     Object(Box<ResultObject<'a>>),
     Text(Cow<'a, str>),

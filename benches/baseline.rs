@@ -1,14 +1,14 @@
-//! What counts of instructions are compared with, as it is kept in `benches/baseline.json`, and what is made of the comparison.
+//! The baseline of instruction counts in `benches/baseline.json`, and the comparison with it.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use serde::{Deserialize, Serialize};
 
-/// More than this over the baseline is a loss.
+/// A larger increase over the baseline is a loss.
 const LOSS_PERCENT: u64 = 5;
 
-/// Counts, and with what they were counted.
+/// Instruction counts, and the tools and processor they depend on.
 #[derive(Clone, Default, Serialize, Deserialize)]
 pub struct Baseline {
     pub rustc: String,
@@ -23,17 +23,17 @@ impl Baseline {
     }
 }
 
-/// What a comparison comes to.
+/// The result of a comparison.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Verdict {
     Holds,
-    /// So many paths take more than they may, or are not in the baseline.
+    /// This many paths take more instructions than allowed, or are not in the baseline.
     Losses(usize),
-    /// Other tools count otherwise.
+    /// The counts are not comparable, because the tools or the processor differ.
     NotJudged,
 }
 
-/// Compares path by path, and tells it as a table.
+/// Compares the counts path by path. Returns a table and the verdict.
 pub fn judge(now: &Baseline, before: &Baseline) -> (String, Verdict) {
     let mut losses = 0;
     let mut table = String::from("| path | instructions | baseline | change |\n|---|---:|---:|---:|\n");

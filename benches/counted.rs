@@ -1,6 +1,7 @@
-//! What is counted: commands on a small home, and paths of the libraries in a process of their own. Knows no baseline.
+//! Counts the instructions of commands on a small home, and of library paths in their own processes. Knows no baseline.
 //!
-//! A program of its own (`counting`) lets gungraun count what a list names, and tells what callgrind counted as lines of JSON.
+//! A separate program (`counting`) runs gungraun on a list of commands, and prints the counts of callgrind as lines of
+//! JSON.
 
 use std::collections::BTreeMap;
 use std::hint::black_box;
@@ -19,9 +20,9 @@ use transcript::{Agent, Lines, Origin, PartKind, State};
 
 use crate::seeded;
 
-/// Stands in one prompt of the home, and nowhere else.
+/// A word that occurs in one prompt of the home only.
 const RARE: &str = "quokkaberry";
-/// Long after the last log.
+/// A time long after the last log.
 const NOW: &str = "2027-01-01T00:00:00Z";
 
 /// Counts everything, by name.
@@ -35,7 +36,8 @@ pub fn count() -> BTreeMap<String, u64> {
     let list = place.path().join("counted.json");
     let told = serde_json::to_vec(&counted).expect("plain data");
     fs::write(&list, told).expect("a temporary place can be written");
-    // A hook while an ingest runs, as most are in a busy hour: none is started that would outlive us.
+    // Holds the ingest lock, as during most hooks of a busy hour, so that no hook starts an ingest that outlives the
+    // bench.
     let lock = home.memory().join(spool::FOLDER).join("ingest.lock");
     let lock = fs::File::create(lock).expect("a temporary place can be written");
     lock.lock().expect("nobody else has it");
@@ -59,7 +61,7 @@ pub fn count() -> BTreeMap<String, u64> {
     counted.into_iter().map(count).collect()
 }
 
-/// The program that lets gungraun count, built beside everything else.
+/// Builds the program that runs gungraun in its own target directory, and returns its path.
 fn counting() -> PathBuf {
     let place = seeded::cache().with_file_name("counting");
     let built = Command::new("cargo")
@@ -72,7 +74,7 @@ fn counting() -> PathBuf {
     place.join("debug/counting")
 }
 
-/// As gungraun tells one benchmark.
+/// Parses the JSON line of one benchmark.
 fn id_and_count(line: &str) -> (String, u64) {
     let told: Value = serde_json::from_str(line).expect("gungraun tells lines of JSON");
     let id = told["function_name"].as_str().expect("a benchmark has a name");
@@ -81,11 +83,11 @@ fn id_and_count(line: &str) -> (String, u64) {
     (id.to_owned(), count)
 }
 
-/// One thing that is counted: a program, what it is told, and the one function of it that counts.
+/// One command to count: a program, its arguments, and the function to count if not all of it counts.
 #[derive(Serialize)]
 struct Counted {
     name: &'static str,
-    /// The name as an identifier.
+    /// The name in a form that is a valid identifier.
     id: String,
     program: PathBuf,
     words: Vec<String>,
@@ -94,7 +96,7 @@ struct Counted {
     only: Option<&'static str>,
 }
 
-/// A small home, and what is counted there.
+/// A small home, and the commands to count in it.
 struct Home {
     place: PathBuf,
 }
@@ -128,9 +130,9 @@ impl Home {
         fs::write(self.place.join("status.json"), "{}")
     }
 
-    /// In its order: later commands stand on what earlier ones left.
+    /// Returns the commands in the order in which they run: later ones depend on files of earlier ones.
     fn counted(&self) -> Vec<Counted> {
-        // The same environment everywhere: this home, a clock that stands still, and nothing else.
+        // The same environment for every command: this home, a fixed clock, and nothing else.
         let env = vec![
             ("PATH", PathBuf::from("/usr/bin:/bin")),
             ("HOME", self.place.join("home")),
@@ -189,7 +191,7 @@ impl Home {
     }
 }
 
-/// One path of the libraries, in a process of its own. Only what `counted_work` does is counted.
+/// Runs one path of the libraries in its own process. Only the instructions of `counted_work` count.
 pub fn path(name: &str, log: &Path) {
     let bytes = fs::read(log).expect("the log was just written");
     let origin = log.to_string_lossy().into_owned();
@@ -227,13 +229,13 @@ pub fn path(name: &str, log: &Path) {
     assert!(counted_work(&mut *work) > 0, "{name} does something");
 }
 
-/// Callgrind knows it by this name.
+/// Callgrind finds the function by this name, so it must not be inlined.
 #[inline(never)]
 fn counted_work(work: &mut dyn FnMut() -> usize) -> usize {
     black_box(work())
 }
 
-/// The first core that we may use at all.
+/// Returns the first core that this process may use.
 fn first_core() -> String {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let list = status

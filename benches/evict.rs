@@ -1,7 +1,7 @@
-//! How long it takes to let a tenth of a large memory go, and whether readers go on meanwhile.
+//! Measures how long it takes to evict a tenth of a large memory, and whether readers can continue meanwhile.
 //!
-//! `cargo bench -p boswell-benches --bench evict`. The memory holds `BOSWELL_BENCH_SESSIONS` small sessions, 10,000 unless
-//! told. A tenth of them is let go while a reader asks one question after another on a connection of its own.
+//! `cargo bench -p boswell-benches --bench evict`. The memory has `BOSWELL_BENCH_SESSIONS` small sessions, 10,000 by
+//! default. While the bench evicts a tenth of them, a reader runs queries on its own connection.
 
 #![expect(clippy::print_stdout, reason = "a bench prints its table")]
 
@@ -23,7 +23,7 @@ use testkit::logs::ClaudeLog;
 use transcript::Agent;
 
 const WAIT: LockWait<'static> = LockWait::Wait(&|| {});
-/// What is promised: seconds for a tenth of 10,000 sessions.
+/// The promised maximum, in seconds for a tenth of 10,000 sessions.
 const SECONDS_MAX: f64 = 10.0;
 
 fn main() {
@@ -98,7 +98,7 @@ fn main() {
     );
 }
 
-/// Small sessions, a hundred to a day.
+/// Writes small sessions, about a hundred for each day.
 fn write_logs(home: &Path, sessions: u64) {
     let first: Timestamp = "2026-01-01T08:00:00Z".parse().expect("a literal time");
     let directory = home.join(".claude/projects/-home-ada-app");
@@ -126,7 +126,7 @@ fn write_logs(home: &Path, sessions: u64) {
     }
 }
 
-/// Asks one question after another until it is over; says how long each took.
+/// Runs queries until `is_over` is set. Returns the duration of each.
 fn ask(directory: &Path, is_over: &AtomicBool) -> Vec<Duration> {
     let store = Store::open_existing(directory)
         .expect("a store")

@@ -1,4 +1,4 @@
-//! Homes to sweep besides the seeded corpus: one very long session, and the real logs where there are any.
+//! More homes to sweep: one very long session, and the real logs if available.
 
 use std::fs;
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use testkit::corpus;
 
 use crate::seeded::{MEGABYTE, SEED, cache, files_below, kept, real};
 
-/// A home with one session of so many megabytes.
+/// Returns a home with one session of `megabytes` megabytes.
 #[allow(dead_code)] // Not every bench asks for one.
 pub fn one_session(megabytes: u64) -> PathBuf {
     kept(&format!("session-{SEED}-{megabytes}"), |home| {
@@ -15,7 +15,7 @@ pub fn one_session(megabytes: u64) -> PathBuf {
     })
 }
 
-/// The real logs of Claude Code and Codex CLI in a home of their own, as their agents would keep them.
+/// Copies the real logs of Claude Code and Codex CLI to a home, laid out as their agents keep them.
 pub fn real_home() -> Option<PathBuf> {
     let corpus = real()?;
     let home = cache().join("real");

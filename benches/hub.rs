@@ -1,7 +1,8 @@
-//! A memory in a directory and one on a server, side by side in one run: sweep, search, and what both take on disk.
+//! Compares a memory in a directory with one on a server in the same run: sweep, search, and size on disk.
 //!
-//! `cargo bench -p boswell-benches --bench hub`. The home is the seeded corpus of `BOSWELL_BENCH_MB` megabytes, or the real logs where
-//! `BOSWELL_CORPUS` names some. The server is a real PostgreSQL on this machine, heard over a socket, without its own syncs.
+//! `cargo bench -p boswell-benches --bench hub`. The home is the seeded corpus of `BOSWELL_BENCH_MB` megabytes, or the
+//! real logs if `BOSWELL_CORPUS` names some. The server is a real PostgreSQL on this machine, reached over a socket,
+//! with its own syncs turned off.
 
 #![expect(clippy::print_stdout, reason = "a bench prints its table")]
 
@@ -119,7 +120,7 @@ fn questions() -> Vec<(&'static str, Query)> {
         .collect()
 }
 
-/// How many milliseconds a question takes, and what it finds.
+/// Returns the duration of a search in milliseconds, and the number of hits.
 fn ask(store: &Store, query: &Query) -> (f64, usize) {
     let began = Instant::now();
     let question = Question {
@@ -135,7 +136,7 @@ fn ask(store: &Store, query: &Query) -> (f64, usize) {
     (began.elapsed().as_secs_f64() * 1e3, findings.found.len())
 }
 
-/// How many seconds a sweep takes, how many sessions are new, and how many bytes were read.
+/// Returns the duration of a sweep in seconds, the number of new sessions, and the number of bytes read.
 fn sweep(home: &Path, place: &StoreLocation) -> (f64, u64, u64) {
     let roots = Agent::ALL.map(|agent| LogRoot {
         agent,

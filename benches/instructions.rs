@@ -1,17 +1,19 @@
-//! How many instructions the hot paths take, counted by callgrind: the same on a busy machine, and nearly the same on another.
+//! Counts the instructions of the hot paths with callgrind. The counts are the same on a busy machine, and nearly the
+//! same on another one.
 //!
-//! Gungraun runs callgrind and reads what it counted. Its own baselines lie in the build directory, where no other machine sees
-//! them; so its counts are compared here.
+//! Gungraun runs callgrind and reads its counts. Gungraun's own baselines are in the build directory, which other
+//! machines do not share, so this bench compares the counts itself.
 //!
-//! `./bench instructions` compares them with `benches/baseline.json` and fails where one takes 5 % more; `--bless` writes that
-//! file. Another compiler or valgrind counts otherwise: then the counts are told and nothing fails.
+//! `./bench instructions` compares them with `benches/baseline.json` and fails if one is more than 5 % higher;
+//! `--bless` writes that file. Another compiler or valgrind counts differently: then the bench prints the counts and
+//! nothing fails.
 //!
-//! What is counted is the build that the tests use: our libraries and all others are optimized a little there, and it costs the
-//! checks no second build. What an optimizer would mend is counted as well; how long things take is told by `./bench`.
+//! The bench uses the build of the tests, in which all libraries are slightly optimized, so that the checks need no
+//! second build. It therefore also counts instructions that an optimizer would remove; `./bench` measures durations.
 //!
-//! What could make two machines differ is held still. Valgrind shows every program the same processor, one with AVX2 and nothing
-//! newer, wherever the real one has AVX2; where it has not, nothing is compared. One core is allowed, so that one thread works.
-//! The logs are made from a seed, the clock stands still, and the environment is empty.
+//! Everything that could differ between two machines is fixed. Valgrind shows every program the same processor, with
+//! AVX2 and nothing newer, if the real one has AVX2; if it does not, nothing is compared. Only one core is allowed, so
+//! that one thread works. The logs come from a seed, the clock is fixed, and the environment is empty.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a bench prints its table")]
 
@@ -45,7 +47,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Everything, counted now.
+/// Counts everything.
 fn count() -> Baseline {
     Baseline {
         rustc: first_line(Command::new("rustc").arg("--version")),
@@ -103,7 +105,7 @@ fn first_line(command: &mut Command) -> String {
         .to_owned()
 }
 
-/// What decides which code is taken where there are several for one thing.
+/// Returns the feature of the processor by which libraries choose between implementations.
 fn processor() -> &'static str {
     let known = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let has_avx2 = known

@@ -1,10 +1,11 @@
-//! How fast one core reads and classifies logs of Claude Code, beside a bare typed parse of the same lines.
+//! Measures how fast one core reads and classifies logs of Claude Code, compared with a plain typed parse of the same
+//! lines.
 //!
-//! `cargo bench -p boswell-benches --bench read`. The logs are those below `$BOSWELL_CORPUS/claude`, else made-up ones.
-//! With `-- WORD` only the ways whose name holds the word are run, for a profiler.
+//! `cargo bench -p boswell-benches --bench read`. The logs are those below `$BOSWELL_CORPUS/claude`, or synthetic ones.
+//! `-- WORD` runs only the ways whose name contains the word, for a profiler.
 //!
-//! All logs lie in memory. On each log the ways take turns, so that noise hits all alike; of each log and way the best
-//! of many rounds counts, since on a shared machine a run of the whole corpus is never left alone.
+//! All logs are in memory. The ways alternate on each log, so that noise affects all alike. For each log and way the
+//! best of many rounds counts, because a shared machine always disturbs a run over the whole corpus.
 
 #![expect(clippy::print_stdout, reason = "a bench prints its table")]
 
@@ -19,9 +20,9 @@ use std::{env, fs};
 use testkit::truth;
 use transcript::{Agent, Lines, Origin, PartKind, Reading, State};
 
-/// Rounds over all logs, unless `BOSWELL_BENCH_ROUNDS` says otherwise.
+/// The number of rounds over all logs, unless `BOSWELL_BENCH_ROUNDS` is set.
 const ROUNDS: usize = 15;
-/// How much is made up where there are no real logs.
+/// The size of the synthetic logs, if there are no real ones.
 const MADE_UP_BYTES: usize = 30_000_000;
 
 struct Log {
@@ -29,7 +30,7 @@ struct Log {
     bytes: Vec<u8>,
 }
 
-/// One way to read a log. Gives a number, so that the compiler cannot leave the work out.
+/// One way to read a log. `run` returns a number, so that the compiler cannot remove the work.
 struct Way {
     name: &'static str,
     run: fn(&Log) -> u64,
@@ -60,7 +61,7 @@ const WAYS: [Way; 5] = [
 const BARE: usize = 2;
 const READER: usize = 4;
 
-/// What was measured of one way.
+/// The measurements of one way.
 #[derive(Clone, Default)]
 struct Times {
     /// The best time of each log.
@@ -126,7 +127,7 @@ fn main() {
     }
 }
 
-/// Reads each log once by each way.
+/// Reads each log once in each way.
 fn round(logs: &[Log], word: &str, times: &mut [Times]) {
     for times in times.iter_mut() {
         times.rounds.push(Duration::ZERO);
@@ -164,7 +165,7 @@ fn row(name: &str, times: &Times, bytes: usize, lines: u64, bare: Duration) {
     );
 }
 
-/// A fast reader that reads little is no reader: says what came out, once.
+/// Prints once how much was read, because a reader could be fast by reading little.
 fn tell_what_was_read(logs: &[Log], lines: u64) {
     let (mut events, mut turns, mut calls, mut faults) = (0, 0, 0, 0);
     for log in logs {
@@ -179,7 +180,7 @@ fn tell_what_was_read(logs: &[Log], lines: u64) {
     println!("Bare parse: {parsed} lines of {lines}; the rest are blank, glued, torn or of another shape\n");
 }
 
-/// The other agents' readers on the same machine in the same run, beside the untyped parse of their lines.
+/// Measures the other agents' readers in the same run, compared with an untyped parse of their lines.
 fn others(rounds: usize) {
     println!("\n| reader | logs | bytes | best, MB/s | untyped parse, MB/s | of the untyped parse |");
     println!("|---|---:|---:|---:|---:|---:|");
@@ -218,7 +219,7 @@ fn others(rounds: usize) {
     }
 }
 
-/// Made-up logs of an agent that has no folder of real ones.
+/// Returns synthetic logs of an agent without a folder of real ones.
 fn made_up_by(agent: Agent) -> Vec<Log> {
     let corpus = match agent {
         Agent::Grok => truth::grok(1, 200),
@@ -228,7 +229,7 @@ fn made_up_by(agent: Agent) -> Vec<Log> {
     corpus.files.into_iter().map(log).collect()
 }
 
-/// Events, classification, turns and tokens of one log.
+/// Returns events, classification, turns and tokens of one log.
 fn reading(log: &Log) -> Reading {
     reading_by(Agent::Claude, log)
 }
@@ -266,7 +267,7 @@ fn count_lines_which(log: &Log, holds: fn(&[u8]) -> bool) -> u64 {
     count
 }
 
-/// The real thing, on the files themselves. Says whether there is one.
+/// Runs the real `wc` on the files. Returns whether it succeeded.
 fn wc(logs: &[Log]) -> bool {
     let mut command = Command::new("wc");
     command.arg("-l").args(logs.iter().map(|log| &log.path));
@@ -274,7 +275,7 @@ fn wc(logs: &[Log]) -> bool {
     status.is_ok_and(|status| status.success())
 }
 
-/// All logs in memory, and what they are.
+/// Returns all logs in memory, and a description of them.
 fn logs() -> (Vec<Log>, &'static str) {
     if let Some(corpus) = env::var_os("BOSWELL_CORPUS") {
         let mut logs = Vec::new();
@@ -286,7 +287,7 @@ fn logs() -> (Vec<Log>, &'static str) {
     (made_up(), "made-up logs")
 }
 
-/// Logs with every trap, on disk too for `wc`.
+/// Returns logs with every edge case, which are on disk as well for `wc`.
 fn made_up() -> Vec<Log> {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("read-bench");
     fs::create_dir_all(&folder).expect("the build directory can be written");

@@ -1,5 +1,5 @@
-//! What bounds a sweep: parsing, masking and compressing the same bytes, each alone, on as many threads, without any store.
-//! All logs lie in memory.
+//! The lower bounds of a sweep: parsing, masking and compressing the same bytes, each alone, on the same number of
+//! threads, without a store. All logs are in memory.
 
 use std::fs;
 use std::hint::black_box;
@@ -15,10 +15,10 @@ use transcript::{Agent, Lines, Origin, PartKind, State};
 
 use crate::{process, seeded};
 
-/// One thing that a sweep does with every byte.
+/// One step of a sweep that processes every byte.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Stage {
-    /// Not one of [`Stage::ALL`], since it takes hardly any time where the system keeps files in memory.
+    /// Not in [`Stage::ALL`], because it takes hardly any time if the system has the files in its cache.
     Read,
     Parse,
     Mask,
@@ -38,7 +38,7 @@ impl Stage {
     }
 }
 
-/// What one run of a stage took.
+/// The measurements of one run of a stage.
 pub struct Times {
     pub bytes: usize,
     pub seconds: f64,
@@ -99,7 +99,7 @@ impl Roofline {
         }
     }
 
-    /// Gives a number, so that the compiler cannot leave the work out.
+    /// Runs a stage on one log. Returns a number, so that the compiler cannot remove the work.
     fn one(&self, stage: Stage, log: &Log) -> usize {
         match stage {
             Stage::Read => fs::read(&log.path).map_or(0, |bytes| bytes.len()),
@@ -126,7 +126,7 @@ impl Roofline {
     }
 }
 
-/// A file as the sweep reads it, if it reads its lines.
+/// Returns a file in memory if a sweep reads its lines.
 fn log(agent: Agent, path: PathBuf) -> Option<Log> {
     let name = path.file_name()?.to_string_lossy().into_owned();
     let kind = match (agent, &*name) {

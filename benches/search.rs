@@ -1,7 +1,8 @@
-//! What search costs: making filters, how large and how sharp they are, and what a question reads.
+//! Measures the cost of search: building filters, their size and precision, and the amount that a search reads.
 //!
-//! `cargo bench -p boswell-benches --bench search`. The logs are those below `$BOSWELL_CORPUS`, else made-up ones. Each log is a
-//! session, cut into frames of a mebibyte and packed into files of a temporary directory, as the sweep does it.
+//! `cargo bench -p boswell-benches --bench search`. The logs are those below `$BOSWELL_CORPUS`, or synthetic ones. Each
+//! log is a session, cut into frames of a mebibyte and packed into files of a temporary directory, like a sweep does
+//! it.
 
 #![expect(clippy::print_stdout, reason = "a bench prints its table")]
 #![expect(clippy::unwrap_used, reason = "a bench that cannot go on stops")]
@@ -137,7 +138,7 @@ fn sizes(frames: &[Frame], filters: &[Vec<u8>], bytes: usize) {
     );
 }
 
-/// A small generator, so that every run draws the same.
+/// A small random number generator, so that every run draws the same numbers.
 struct Dice(u64);
 
 impl Dice {
@@ -150,7 +151,7 @@ impl Dice {
     }
 }
 
-/// How often a filter says yes where the answer is no.
+/// Measures how often a filter accepts a frame without a match.
 fn sharpness(frames: &[Frame], filters: &[Vec<u8>]) {
     let filters: Vec<Filter<'_>> = filters.iter().map(|filter| Filter::read(filter).unwrap()).collect();
     let folded: Vec<String> = frames
@@ -278,7 +279,7 @@ fn substrings(
     rate.row(name);
 }
 
-/// Where a frame and its filter lie on disk.
+/// The location of a frame and its filter on disk.
 struct Place {
     path: PathBuf,
     start: u64,
@@ -412,7 +413,7 @@ fn pack(home: &Path, frames: &[Frame], filters: &[Vec<u8>]) -> (Vec<SearchSessio
             first_line: frame.first_line,
             lines,
         });
-        // About as many turns as real logs have.
+        // About as many turns as in real logs.
         let turns = (frame.lines.len() as u64 / 70_000).clamp(1, lines);
         for turn in 0..turns {
             let start_line = frame.first_line + turn * lines / turns;
@@ -428,7 +429,7 @@ fn pack(home: &Path, frames: &[Frame], filters: &[Vec<u8>]) -> (Vec<SearchSessio
     (sessions, places)
 }
 
-/// All logs, cut into frames at line ends.
+/// Returns all logs, cut into frames at line ends.
 fn frames() -> Vec<Frame> {
     let mut frames = Vec::new();
     for (log, (agent, bytes)) in logs().into_iter().filter(|(_, bytes)| !bytes.is_empty()).enumerate() {

@@ -8,20 +8,20 @@ use testkit::corpus::{self, CorpusShape};
 
 use crate::process;
 
-/// Which corpus: another seed is another corpus of the same shape.
+/// Another seed gives another corpus of the same shape.
 pub const SEED: u64 = 1;
 pub const MEGABYTE: u64 = 1_000_000;
 
-/// What was written, now or earlier.
+/// The files and bytes of a corpus, written now or earlier.
 pub struct Written {
     pub files: usize,
     pub bytes: u64,
-    /// How long one core took, if it was written just now.
+    /// The CPU seconds of writing it, or `None` if it existed already.
     seconds: Option<f64>,
 }
 
 impl Written {
-    /// How fast it was written, if it was just now.
+    /// Returns the speed of writing it as text, which is empty if it existed already.
     pub fn speed(&self) -> String {
         self.seconds.map_or(String::new(), |seconds| {
             format!(", written at {:.0} MB/s by one core", self.bytes as f64 / 1e6 / seconds)
@@ -29,7 +29,7 @@ impl Written {
     }
 }
 
-/// The corpus of `BOSWELL_BENCH_MB` megabytes, 300 unless told.
+/// Returns the corpus of `BOSWELL_BENCH_MB` megabytes, 300 by default.
 pub fn corpus() -> (PathBuf, Written) {
     let megabytes = number("BOSWELL_BENCH_MB", 300);
     let mut seconds = None;
@@ -51,7 +51,8 @@ pub fn corpus() -> (PathBuf, Written) {
     (home, written)
 }
 
-/// The home of this name, written by `write` if it is not there yet, or an older version of the generator wrote it.
+/// Returns the home with this name. Calls `write` if it does not exist, or if an older version of the generator wrote
+/// it.
 pub fn kept(name: &str, write: impl FnOnce(&Path)) -> PathBuf {
     let home = cache().join(format!("{name}-{:016x}", fingerprint()));
     if !home.exists() {
@@ -67,12 +68,12 @@ pub fn kept(name: &str, write: impl FnOnce(&Path)) -> PathBuf {
     home
 }
 
-/// Where things are kept between runs.
+/// Returns the directory for files kept between runs.
 pub fn cache() -> PathBuf {
     PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
 }
 
-/// Tells two versions of the generator apart.
+/// Returns a hash of a small corpus, which changes with the generator.
 fn fingerprint() -> u64 {
     let home = cache().join("corpus-fingerprint");
     _ = fs::remove_dir_all(&home);
@@ -86,13 +87,13 @@ fn fingerprint() -> u64 {
     })
 }
 
-/// Where real logs lie, if there are any.
+/// Returns the directory of the real logs, if there are any.
 #[allow(dead_code)] // Not every bench asks for them.
 pub fn real() -> Option<PathBuf> {
     env::var_os("BOSWELL_CORPUS").map(PathBuf::from)
 }
 
-/// A number of the environment.
+/// Returns a number from the environment, or `otherwise`.
 pub fn number(name: &str, otherwise: u64) -> u64 {
     env::var(name)
         .ok()
@@ -100,7 +101,7 @@ pub fn number(name: &str, otherwise: u64) -> u64 {
         .unwrap_or(otherwise)
 }
 
-/// All files below a folder, in order.
+/// Collects all files below a folder, sorted.
 pub fn files_below(folder: &Path, files: &mut Vec<PathBuf>) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
@@ -114,7 +115,7 @@ pub fn files_below(folder: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// The product as it is shipped: `BOSWELL_BENCH_BINARY`, or built now.
+/// Returns the path of the shipped binary: `BOSWELL_BENCH_BINARY`, or a new build.
 #[allow(dead_code)] // Not every bench runs the product as a command.
 pub fn binary() -> PathBuf {
     if let Some(told) = env::var_os("BOSWELL_BENCH_BINARY") {

@@ -1,6 +1,7 @@
-//! The shape of logs: the seeded corpus beside real ones, if `$BOSWELL_CORPUS` names some. The table of `docs/dev/corpus.md`.
+//! The shape of logs: compares the seeded corpus with real logs, if `$BOSWELL_CORPUS` names some. Prints the table of
+//! `docs/dev/corpus.md`.
 //!
-//! `cargo bench -p boswell-benches --bench shape`. Counts only; nothing is timed but how fast the corpus is written.
+//! `cargo bench -p boswell-benches --bench shape`. Only counts; the speed of writing the corpus is the only timing.
 
 #![expect(clippy::print_stdout, reason = "a bench prints its table")]
 
@@ -15,7 +16,7 @@ use std::path::Path;
 use serde_json::Value;
 use transcript::{Agent, Lines, Origin, PartKind, State};
 
-/// Lines are gathered to about this size before they are compressed, as in packs.
+/// The approximate size of a block of lines before compression, as in packs.
 const FRAME_BYTES: usize = 1 << 20;
 
 fn main() {
@@ -36,7 +37,7 @@ fn main() {
     }
 }
 
-/// What was counted of the logs of one agent.
+/// The counts for the logs of one agent.
 #[derive(Default)]
 struct Measure {
     sizes: Vec<usize>,
@@ -46,7 +47,7 @@ struct Measure {
     events: usize,
     turns: usize,
     calls: usize,
-    /// Bytes by what they are, and records and tools by their names.
+    /// Bytes by kind of text, and records and tools by name.
     texts: BTreeMap<&'static str, usize>,
     records: BTreeMap<String, usize>,
     tools: BTreeMap<String, usize>,
@@ -113,12 +114,12 @@ impl Measure {
         }
     }
 
-    /// Adds up the texts of a record by what they are.
+    /// Adds the sizes of a record's texts by kind.
     fn weigh(&mut self, value: &Value, sort: &'static str) {
         match value {
             Value::String(text) => *self.texts.entry(sort).or_default() += text.len(),
             Value::Array(items) => {
-                // Bytes written as numbers.
+                // Counts bytes that are written as numbers.
                 if items.first().is_some_and(Value::is_u64) {
                     *self.texts.entry(sort).or_default() += items.len() * 4;
                 }
@@ -135,7 +136,7 @@ impl Measure {
     }
 }
 
-/// What the texts of an object are, by its type.
+/// Returns the kind of an object's texts, by its type.
 fn sort_of_object(value: &Value, sort: &'static str) -> &'static str {
     let role = value["role"].as_str();
     match value["type"]
@@ -159,7 +160,7 @@ fn sort_of_object(value: &Value, sort: &'static str) -> &'static str {
     }
 }
 
-/// What a field is, whatever stands around it.
+/// Returns the kind of a field by its name, whichever object contains it.
 fn sort_of_field(key: &str, sort: &'static str) -> &'static str {
     match key {
         "toolUseResult" | "rawOutput" => "repeated",
@@ -246,7 +247,7 @@ fn table(agent: Agent, columns: &[(&str, Measure)]) {
     println!();
 }
 
-/// The most frequent names of the first column, beside the same of the others.
+/// Prints the most frequent names of the first column, with the shares of the others.
 fn most(
     what: &str,
     columns: &[(&str, Measure)],

@@ -1,10 +1,10 @@
-//! How fast the first sweep of a home is, beside what bounds it, and how much memory and disk it takes.
+//! Measures the speed of the first sweep of a home, compared with its lower bounds, and its use of memory and disk.
 //!
 //! `cargo bench -p boswell-benches --bench sweep`. The home is the seeded corpus of `BOSWELL_BENCH_MB` megabytes. The
-//! roofline is what a sweep cannot do without: parse, mask and compress the same bytes on the same number of threads, with
-//! no store and no disk. Each sweep runs in a process of its own, so that its peak of memory is its own.
+//! roofline is the work that every sweep has to do: parse, mask and compress the same bytes on the same number of
+//! threads, without a store and a disk. Each sweep runs in its own process, so that its peak memory can be measured.
 //!
-//! `-- roofline` and `-- sweep` run one of the two alone, for a profiler.
+//! `-- roofline` and `-- sweep` run only one of the two, for a profiler.
 
 #![expect(clippy::print_stdout, reason = "a bench prints its table")]
 
@@ -31,14 +31,14 @@ use roofline::{Roofline, Stage};
 
 const ROUNDS: u64 = 5;
 const SESSION_MB: u64 = 2_000;
-/// What is promised.
+/// The promised limits.
 const SHARE_OF_ROOFLINE_MIN: f64 = 1.0 / 3.0;
 const PEAK_MB_MAX: f64 = 150.0;
 const PEAK_MB_MAX_ONE_SESSION: f64 = 200.0;
 const PACKS_MAX: f64 = 0.19;
 const STORE_MAX: f64 = 0.26;
 
-/// All numbers that a sweep in a process of its own told.
+/// The numbers that a sweep in a child process printed.
 type Told = BTreeMap<String, f64>;
 
 fn main() {
@@ -84,7 +84,7 @@ fn main() {
     }
 }
 
-/// What was measured, round by round.
+/// The measurements, round by round.
 #[derive(Default)]
 struct Table {
     stages: Vec<Vec<roofline::Times>>,
@@ -143,7 +143,7 @@ impl Table {
         }
     }
 
-    /// How near the sweep comes to its roofline, by the clock and by CPU.
+    /// Prints the ratio of the sweep to its roofline.
     fn shares(&self, sweeps: &[f64], roofline: &[f64]) {
         let shares: Vec<f64> = sweeps
             .iter()
@@ -177,7 +177,7 @@ fn speed_of_sum(round: &[roofline::Times]) -> f64 {
     round[0].bytes as f64 / 1e6 / seconds
 }
 
-/// One very long session: memory must not grow with it.
+/// Checks that memory use does not grow with one very long session.
 fn one_session() {
     let megabytes = seeded::number("BOSWELL_BENCH_SESSION_MB", SESSION_MB);
     let home = homes::one_session(megabytes);
@@ -199,7 +199,7 @@ fn one_session() {
     _ = fs::remove_dir_all(&store);
 }
 
-/// The sizes on real logs, where there are any.
+/// Prints the sizes for real logs, if there are any.
 fn real() {
     let Some(home) = homes::real_home() else { return };
     let store = seeded::cache().join("sweep-store-real");
@@ -232,7 +232,7 @@ fn sizes(told: &Told) {
     println!("- whole store, of the source: {:.3}", told["store"] / told["bytes"]);
 }
 
-/// Sweeps in a process of its own.
+/// Runs a sweep in a child process.
 fn in_child(home: &Path, store: &Path) -> Told {
     let program = env::current_exe().expect("the bench knows its own file");
     let output = Command::new(program)
@@ -250,7 +250,7 @@ fn in_child(home: &Path, store: &Path) -> Told {
     told.lines().filter_map(pair).collect()
 }
 
-/// What runs there: one sweep, and what it cost.
+/// Runs in the child process: one sweep, whose costs it prints.
 fn child(home: &Path, store: &Path) {
     let root = |agent: Agent| LogRoot {
         agent,
@@ -259,7 +259,7 @@ fn child(home: &Path, store: &Path) {
     };
     let roots = Agent::ALL.map(root);
     let masker = masker();
-    // Long after the last line: every log is quiet.
+    // Long after the last line, so that every log is quiet.
     let now = "2100-01-01T00:00:00Z".parse::<Timestamp>().expect("a literal time");
     let place = store.into();
     let sweep = Sweep {
@@ -269,7 +269,7 @@ fn child(home: &Path, store: &Path) {
     let start = Instant::now();
     let report = run(&sweep, LockWait::Wait(&|| {})).expect("the sweep succeeds");
     let seconds = start.elapsed().as_secs_f64();
-    // Real logs hold copies that differ; nothing else may be left out.
+    // Real logs contain copies that differ; nothing else may be skipped.
     let left_out = report
         .unread
         .iter()
@@ -286,7 +286,7 @@ fn child(home: &Path, store: &Path) {
     println!("store {}", size_below(store));
 }
 
-/// The most memory that this process ever held, in bytes.
+/// Returns the peak memory of this process, in bytes.
 fn peak_bytes() -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
@@ -317,7 +317,7 @@ fn size_below(folder: &Path) -> u64 {
     files.iter().map(size).sum()
 }
 
-/// Which side of a limit is kept.
+/// The side of a limit on which a value must be.
 enum Ordering {
     AtLeast,
     Below,

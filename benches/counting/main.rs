@@ -1,5 +1,5 @@
-//! Lets callgrind count the instructions of commands, through gungraun, which tells the counts as lines of JSON. Which commands,
-//! stands in the file that `BOSWELL_COUNTED` names. Knows nothing of Boswell.
+//! Counts the instructions of commands with callgrind, by gungraun, which prints the counts as lines of JSON. The file
+//! in `BOSWELL_COUNTED` lists the commands. Knows nothing about Boswell.
 
 use std::path::PathBuf;
 use std::{env, fs};
@@ -8,17 +8,17 @@ use gungraun::{Bench, BinaryBenchmark, BinaryBenchmarkConfig, Callgrind, EntryPo
 use gungraun::{binary_benchmark_group, main};
 use serde::Deserialize;
 
-/// One thing to be counted.
+/// One command to count.
 #[derive(Deserialize)]
 struct Counted {
     id: String,
     program: PathBuf,
     words: Vec<String>,
-    /// All of its environment.
+    /// Its complete environment.
     env: Vec<(String, String)>,
-    /// What it reads on its standard input.
+    /// The file for its standard input.
     input: Option<PathBuf>,
-    /// The one function that counts, where not all of it does.
+    /// The only function that counts, or `None` to count the whole command.
     only: Option<String>,
 }
 
@@ -42,7 +42,8 @@ fn benchmark(counted: Counted) -> BinaryBenchmark {
         .args(counted.words)
         .stdin(counted.input.map_or(Stdin::Null, Stdin::File))
         .stdout(gungraun::Stdio::Null);
-    // A command is counted without the programs that it starts. Caches are nothing that could be the same on two machines.
+    // Counts a command without the programs that it starts. The simulation of caches is off, because caches differ
+    // between machines.
     let mut callgrind = Callgrind::with_args(["--cache-sim=no", "--trace-children=no"]);
     callgrind.entry_point(counted.only.map_or(EntryPoint::None, EntryPoint::Custom));
     let mut config = BinaryBenchmarkConfig::default();

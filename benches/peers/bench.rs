@@ -1,4 +1,4 @@
-//! What every job needs: the programs, the sizes of this run, places to work in, and contests.
+//! The shared parts of all jobs: programs, sizes of this run, directories to work in, and contests.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -18,17 +18,17 @@ pub struct Bench {
     tools: PathBuf,
 }
 
-/// A program that takes part in a contest, if it can be had.
+/// A program that takes part in a contest, if it is installed.
 pub struct Entrant<'a> {
     pub name: String,
     pub command: Result<Box<dyn Fn() -> Command + 'a>, String>,
-    /// What is done before each of its runs, and is not measured.
+    /// Runs before each round, and is not measured.
     pub before: Box<dyn FnMut() + 'a>,
-    /// What it reads on its input.
+    /// The file for its standard input.
     pub input: PathBuf,
-    /// The worst exit code that is still a good end.
+    /// The highest exit code that counts as success.
     pub worst_end: u8,
-    /// What of the disk is weighed after its last run.
+    /// The file or directory to measure after the last round.
     pub leaves: Option<PathBuf>,
     pub note: String,
 }
@@ -46,7 +46,7 @@ impl<'a> Entrant<'a> {
         }
     }
 
-    /// One that needs a program which may be missing.
+    /// Returns an entrant that needs a program which may be missing.
     pub fn of(name: &str, program: &Result<PathBuf, String>, command: impl Fn(&Path) -> Command + 'a) -> Self {
         match program.clone() {
             Ok(program) => Self::new(name, move || command(&program)),
@@ -71,7 +71,7 @@ impl<'a> Entrant<'a> {
         }
     }
 
-    /// It may find nothing, and says so by its exit code.
+    /// Accepts exit code 1, which means that nothing was found.
     pub fn may_find_nothing(self) -> Self {
         Self { worst_end: 1, ..self }
     }
@@ -100,17 +100,17 @@ impl Bench {
         }
     }
 
-    /// One number for a whole run, another for a quick one.
+    /// Returns one number for a whole run, and another for a quick one.
     pub fn size(&self, whole: u64, quick: u64) -> u64 {
         if self.quick { quick } else { whole }
     }
 
-    /// Rounds of a contest; two at least, since one is no middle.
+    /// Returns the number of rounds of a contest: two even in a quick run, because one round has no median.
     pub fn rounds(&self, whole: u64) -> u64 {
         self.size(whole, 2)
     }
 
-    /// A program that `./bench` installed into a directory of its own, or why it is not there.
+    /// Returns the path of a program that `./bench` installed, or why it is missing.
     pub fn tool(&self, name: &str) -> Result<PathBuf, String> {
         let place = self.tools.join(name);
         let found = ["bin", "node_modules/.bin"].map(|folder| place.join(folder).join(name));
@@ -118,7 +118,7 @@ impl Bench {
         found.ok_or_else(|| "could not be installed".to_owned())
     }
 
-    /// A program of the system, or that it is not there.
+    /// Returns the path of a program in `PATH`, or that it is missing.
     pub fn system(&self, name: &str) -> Result<PathBuf, String> {
         let path = env::var_os("PATH").unwrap_or_default();
         let found = env::split_paths(&path)
@@ -127,7 +127,7 @@ impl Bench {
         found.ok_or_else(|| "could not be installed".to_owned())
     }
 
-    /// The seeded corpus of so many megabytes.
+    /// Returns the seeded corpus of `megabytes` megabytes.
     pub fn corpus(&self, megabytes: u64) -> PathBuf {
         kept(&format!("corpus-{SEED}-{megabytes}"), |home| {
             corpus::write(home, &CorpusShape::with_bytes(SEED, megabytes * MEGABYTE))
@@ -135,7 +135,7 @@ impl Bench {
         })
     }
 
-    /// Runs all entrants by turns.
+    /// Runs all entrants alternately.
     pub fn contest(&mut self, name: &str, what: &str, mut entrants: Vec<Entrant<'_>>, rounds: u64) -> Contest {
         let mut ways: Vec<Way> = Vec::new();
         for entrant in &entrants {
@@ -176,7 +176,7 @@ impl Bench {
         }
     }
 
-    /// A home that is swept into a memory of its own.
+    /// Returns a home, and the directory of its memory.
     pub fn memory(&self, home: &Path, data: PathBuf, agents: &'static [&'static str]) -> Memory {
         Memory {
             binary: self.binary.clone(),
@@ -186,7 +186,7 @@ impl Bench {
         }
     }
 
-    /// Where and with what this run measures.
+    /// Returns the machine and the versions of this run.
     pub fn measured(&self) -> Measured {
         let told = |name: &str| env::var(name).unwrap_or_default();
         let mut versions = BTreeMap::from([(
@@ -216,11 +216,11 @@ impl Bench {
     }
 }
 
-/// All agents of the seeded corpus, and the one that most peers read.
+/// All agents of the seeded corpus, and the only one that most peers support.
 pub const ALL: &[&str] = &["claude", "codex", "grok"];
 pub const CLAUDE: &[&str] = &["claude"];
 
-/// A home and the memory of it.
+/// A home and its memory.
 pub struct Memory {
     binary: PathBuf,
     pub home: PathBuf,
@@ -250,7 +250,7 @@ impl Memory {
         command
     }
 
-    /// A memory that is there already, for questions.
+    /// Sweeps the home first, for contests of queries.
     pub fn swept(self) -> Self {
         fresh(&self.data);
         let done = self.command(&["sweep", "--quiet"]).output().expect("the program runs");
@@ -264,13 +264,13 @@ impl Memory {
     }
 }
 
-/// Lets the disk settle: nobody waits for what another one wrote a moment ago.
+/// Flushes the disk, so that no program waits for writes of the previous one.
 fn settle() {
     _ = Command::new("sync").status();
 }
 
-/// An empty directory. What was in it is put aside and deleted in the end: a file system is slow to make files where it deleted some a
-/// moment ago, and whoever makes many would pay for that.
+/// Empties a directory. Moves its old content aside until the end of the run, because a file system creates files
+/// slowly right after it deleted many, and the next program would pay for that.
 pub fn fresh(place: &Path) {
     static NEXT: AtomicUsize = AtomicUsize::new(0);
     let to = aside().join(NEXT.fetch_add(1, Ordering::Relaxed).to_string());
@@ -281,7 +281,7 @@ pub fn fresh(place: &Path) {
     fs::create_dir_all(place).expect("the build directory can be written");
 }
 
-/// Deletes what was put aside.
+/// Deletes everything that [`fresh`] moved aside.
 pub fn clear_aside() {
     _ = fs::remove_dir_all(aside());
 }
@@ -290,7 +290,7 @@ fn aside() -> PathBuf {
     cache().join("peers-aside")
 }
 
-/// A copy of all files below a folder, in an empty one.
+/// Copies all files below a folder into an empty one.
 pub fn copy_below(from: &Path, to: &Path) {
     fresh(to);
     let mut files = Vec::new();

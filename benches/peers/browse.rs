@@ -1,5 +1,5 @@
-//! Pages to look at: of all sessions, of one long one, and how soon a browser has drawn it; beside claude-code-log and
-//! claude-code-transcripts on the same logs.
+//! Pages: of all sessions, of one long session, and the time until a browser has drawn them; compared with
+//! claude-code-log and claude-code-transcripts on the same logs.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -25,7 +25,7 @@ fn places() -> [PathBuf; 3] {
     ["ours", "log", "transcripts"].map(|name| cache().join("peers-pages").join(name))
 }
 
-/// All sessions of a home, from nothing to pages.
+/// Renders all sessions of a home, starting without a memory.
 fn all(bench: &mut Bench) -> Contest {
     let corpus = bench.corpus(bench.size(100, 6));
     let projects = corpus.join(".claude/projects");
@@ -33,7 +33,7 @@ fn all(bench: &mut Bench) -> Contest {
     let memory = bench.memory(&corpus, cache().join("peers-render"), CLAUDE);
     let places = places();
     let [ours, log, transcripts] = &places;
-    // One of them keeps notes beside the logs.
+    // One of the programs writes files beside the logs, so it gets a copy of them.
     let copy = cache().join("peers-render-copy");
     let (claude_code_log, claude_code_transcripts) =
         (bench.tool("claude-code-log"), bench.tool("claude-code-transcripts"));
@@ -107,7 +107,7 @@ fn all(bench: &mut Bench) -> Contest {
     contest
 }
 
-/// One long session as a page, and the page in a browser.
+/// Renders one long session as a page, and draws the page in a browser.
 fn one(bench: &mut Bench) -> (Contest, Option<Contest>) {
     let home = homes::one_session(bench.size(10, 1));
     let mut logs = Vec::new();
@@ -169,7 +169,7 @@ fn one(bench: &mut Bench) -> (Contest, Option<Contest>) {
     (contest, view(bench, &pages, megabytes))
 }
 
-/// From the start of a browser until a picture of the page is drawn, beside an empty page.
+/// Measures the time from the start of a browser to a picture of the page, compared with an empty page.
 fn view(bench: &mut Bench, pages: &[PathBuf; 3], megabytes: f64) -> Option<Contest> {
     let browser = bench.system("chromium");
     browser.as_ref().ok()?;

@@ -1,17 +1,17 @@
-//! What was measured, as it is kept in `docs/dev/benchmarks.json`. The page is written from it, and from nothing else.
+//! The measurements in `docs/dev/benchmarks.json`, the only source of the page.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// All that is known, by the job that measured it. A run of one job replaces its own figures alone.
+/// All measurements by job. A run of one job replaces only its own.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Figures {
     pub jobs: BTreeMap<String, Job>,
 }
 
-/// What one job measured, and where.
+/// The measurements of one job, and the machine.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Job {
@@ -30,7 +30,7 @@ pub struct Measured {
     pub versions: BTreeMap<String, String>,
 }
 
-/// One thing that several programs do with the same input, by turns. The first one is ours.
+/// One task that several programs do alternately with the same input. The first one is ours.
 #[derive(Serialize, Deserialize)]
 pub struct Contest {
     /// A short name for plots and links.
@@ -45,15 +45,15 @@ pub struct Contest {
 pub struct Way {
     pub name: String,
     pub rounds: Vec<Cost>,
-    /// What it left on the disk.
+    /// The size of the files it left on disk.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
-    /// What came out, where that can be compared; or why there are no rounds.
+    /// Its result, if that can be compared, or why there are no rounds.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub note: String,
 }
 
-/// What one run cost.
+/// The cost of one run.
 #[derive(Clone, Copy, Default, Serialize, Deserialize)]
 pub struct Cost {
     #[serde(serialize_with = "short")]
@@ -63,7 +63,7 @@ pub struct Cost {
     pub peak_bytes: u64,
 }
 
-/// A figure that stands alone.
+/// A single figure without a comparison.
 #[derive(Serialize, Deserialize)]
 pub struct Fact {
     pub what: String,
@@ -72,7 +72,7 @@ pub struct Fact {
     pub unit: String,
 }
 
-/// How a cost grows with the logs.
+/// The growth of a cost with the size of the logs.
 #[derive(Serialize, Deserialize)]
 pub struct Curve {
     pub name: String,
@@ -81,7 +81,7 @@ pub struct Curve {
 }
 
 impl Way {
-    /// One that could not be installed.
+    /// Returns a program that could not be installed.
     pub fn absent(name: &str, reason: &str) -> Self {
         Self {
             name: name.to_owned(),
@@ -100,7 +100,7 @@ impl Way {
 }
 
 impl Contest {
-    /// How many times as long another took as we did, round by round: the middle one.
+    /// Returns the median ratio of the other program's time to ours, round by round.
     pub fn times(&self, other: &Way) -> Option<f64> {
         let ours = &self.ways.first()?.rounds;
         let ratios = other.rounds.iter().zip(ours);
@@ -113,7 +113,7 @@ pub fn median(mut values: Vec<f64>) -> Option<f64> {
     values.get(values.len() / 2).copied()
 }
 
-/// Six digits behind the point: a microsecond is the least that means anything.
+/// Rounds to microseconds, because smaller differences mean nothing.
 fn short<S: serde::Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_f64((value * 1e6).round() / 1e6)
 }

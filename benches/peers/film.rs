@@ -1,4 +1,4 @@
-//! Films: how long they take to make, beside how long they take to watch.
+//! Films: the time to make one, compared with its length.
 
 use std::fs;
 
@@ -49,7 +49,7 @@ pub fn job(bench: &mut Bench) -> Job {
     }
 }
 
-/// Prompts, tests with long outputs, edits and answers.
+/// Returns a log of prompts, tests with long outputs, edits and answers.
 fn made_up(turns: u64) -> String {
     let mut log = ClaudeLog::new("5e550000-0000-4000-8000-000000000001");
     let output = (0..80)

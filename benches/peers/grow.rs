@@ -1,4 +1,4 @@
-//! How cost grows with what there is: the first sweep, a question and the numbers, from little to much.
+//! How costs grow with the logs: the first sweep, a search and usage, from few to many.
 
 use std::fs;
 

@@ -1,6 +1,6 @@
-//! How long an agent waits for a hook: whole calls one after another, beside a process that does nothing.
+//! The time an agent waits for a hook: whole calls one after another, compared with a process that does nothing.
 //!
-//! The ingest that the first call starts runs on beside the others, as it does in life.
+//! The ingest that the first call starts runs beside the other calls, as it does in practice.
 
 use std::fs;
 use std::process::{Command, Stdio};

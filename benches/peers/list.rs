@@ -1,4 +1,4 @@
-//! Lists and single sessions out of ten thousand, beside a process that does nothing.
+//! Lists and single sessions among ten thousand, compared with a process that does nothing.
 
 use std::fs;
 use std::path::PathBuf;
@@ -45,7 +45,7 @@ pub fn job(bench: &mut Bench) -> Job {
     }
 }
 
-/// A home with very many very short sessions.
+/// Returns a home with very many very short sessions.
 fn many_sessions(many: u64) -> PathBuf {
     kept(&format!("many-{many}"), |home| {
         for number in 0..many {

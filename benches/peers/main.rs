@@ -1,8 +1,8 @@
-//! What we claim, measured: every job side by side with the programs people use for it today, whole commands on the same logs,
-//! by turns, in one run. `./bench` installs those programs and starts this; it knows nothing of how they are installed.
+//! Measures every claim: runs each job alternately with the programs that people use for it today, as whole commands on
+//! the same logs. `./bench` installs those programs and starts this one, which does not know how they are installed.
 //!
-//! Figures are kept in `docs/dev/benchmarks.json`, and `docs/dev/benchmarks.md` is written from them. With `--quick` everything is small
-//! and goes into the build directory instead.
+//! Writes the figures to `docs/dev/benchmarks.json`, and `docs/dev/benchmarks.md` from them. With `--quick` the logs
+//! are small and the results go into the build directory instead.
 
 #![allow(clippy::print_stderr, reason = "a bench says how far it is")]
 
@@ -90,7 +90,7 @@ fn main() {
         let mut done = job(&mut bench);
         done.measured = measured.clone();
         figures.jobs.insert((*name).to_owned(), done);
-        // After each job, so that a run that is stopped keeps what it has.
+        // Writes after each job, so that an interrupted run keeps its results.
         write(&place, &figures, quick);
     }
     bench::clear_aside();
@@ -100,7 +100,7 @@ fn main() {
 fn write(place: &Path, figures: &Figures, quick: bool) {
     let mut files: BTreeMap<PathBuf, String> = BTreeMap::new();
     let mut kept = serde_json::to_string_pretty(figures).expect("figures are plain data");
-    // A number that is read again may differ in its last bit: the page tells what is kept.
+    // Parses the figures again, because a number may change in its last bit and the page must match the file.
     let figures = &serde_json::from_str::<Figures>(&kept).expect("what was written can be read");
     kept.push('\n');
     files.insert("benchmarks.json".into(), kept);
@@ -116,7 +116,7 @@ fn write(place: &Path, figures: &Figures, quick: bool) {
     }
 }
 
-/// What the README says of speed stands between two marks, and is ours to write.
+/// Replaces the lines about speed between the two marks in the README.
 fn write_readme(path: &Path, figures: &Figures) {
     let text = fs::read_to_string(path).expect("the README is there");
     let (before, rest) = text.split_once(page::MARKS.0).expect("the README has the first mark");

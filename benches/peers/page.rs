@@ -1,13 +1,13 @@
-//! The page `docs/dev/benchmarks.md` and the lines of the README, made of the figures alone: no clock, no disk.
+//! The page `docs/dev/benchmarks.md` and the lines of the README, made from the figures only: no clock, no disk.
 
 use std::fmt::Write;
 
 use crate::figures::{Contest, Curve, Fact, Figures, Job, Measured, Way};
 
-/// Between these stand the README's lines.
+/// The marks around our lines in the README.
 pub const MARKS: (&str, &str) = ("<!-- written by ./bench -->", "<!-- until here -->");
 
-/// What stands on the page of one job.
+/// The section of one job on the page.
 struct Chapter {
     job: &'static str,
     title: &'static str,
@@ -84,7 +84,7 @@ const CHAPTERS: [Chapter; 10] = [
     },
 ];
 
-/// The whole page.
+/// Returns the whole page.
 pub fn markdown(figures: &Figures) -> String {
     let mut page = String::from(
         "# Benchmarks\n\n\
@@ -102,7 +102,7 @@ pub fn markdown(figures: &Figures) -> String {
     );
     let mut all = figures.jobs.values().map(|job| &job.measured);
     let first = all.next();
-    // One line serves for all jobs of one run.
+    // If all jobs ran on the same machine and versions, one line serves for all.
     let same = first.filter(|first| all.all(|other| other == *first));
     if let Some(same) = same {
         measured(&mut page, same);
@@ -220,7 +220,7 @@ fn measured(page: &mut String, measured: &Measured) {
     );
 }
 
-/// Some programs name themselves before their version, some do not.
+/// Adds a program's name to its version, unless the version already contains it.
 fn named(name: &str, version: &str) -> String {
     let rest = version.to_lowercase();
     match rest.starts_with(name) || rest.contains(&format!("{name}-")) {
@@ -229,7 +229,7 @@ fn named(name: &str, version: &str) -> String {
     }
 }
 
-/// The lines of the README between its two marks.
+/// Returns the lines of the README between its two marks.
 pub fn readme(figures: &Figures) -> String {
     const TOLD: [(&str, &str, &str, &str); 5] = [
         ("sweep", "first sweep", "agentsview sync", "a first sweep"),

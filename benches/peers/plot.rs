@@ -6,16 +6,16 @@ use crate::figures::{Curve, Fact, Figures};
 use crate::page;
 
 const WIDTH: f64 = 860.0;
-/// Where bars and curves begin.
+/// The left edge of bars and curves.
 const LEFT: f64 = 330.0;
 const ROW: f64 = 24.0;
-/// Told apart by people who see few colours, and on both grounds.
+/// Colours that people with colour blindness can distinguish, on light and dark backgrounds.
 const COLOURS: [&str; 5] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#b8860b"];
 
 const STYLE: &str = "<style>text{font:13px system-ui,sans-serif;fill:#57606a}.s{fill:#0072b2}.l{stroke:#8c959f;stroke-width:1;opacity:.5}\
                      @media(prefers-color-scheme:dark){text{fill:#adb5bd}.s{fill:#56a5dc}}</style>";
 
-/// All pictures by their names.
+/// Returns all pictures by name.
 pub fn all(figures: &Figures) -> Vec<(&'static str, String)> {
     let mut pictures = Vec::new();
     let peers = peers(figures);
@@ -46,7 +46,7 @@ enum Scale {
 fn peers(figures: &Figures) -> Vec<(String, f64)> {
     let mut rows = Vec::new();
     for (name, job) in &figures.jobs {
-        // What does nothing is no peer.
+        // That job compares with a process that does nothing, which is not a peer.
         if name == "list" {
             continue;
         }
@@ -143,7 +143,7 @@ fn curves(curves: &[Curve]) -> String {
     }
     let end = |curve: &Curve| curve.points.last().map_or(y0, |last| y(last.1));
     let mut coloured: Vec<_> = curves.iter().zip(COLOURS.iter().cycle()).collect();
-    // From the highest on down: names that are moved apart stay in the order of their curves.
+    // From the highest down, so that labels that are moved apart stay in the order of their curves.
     coloured.sort_by(|(one, _), (other, _)| end(one).total_cmp(&end(other)));
     let mut named: Vec<f64> = Vec::new();
     for (curve, colour) in coloured {
@@ -153,7 +153,7 @@ fn curves(curves: &[Curve]) -> String {
             .map(|point| format!("{:.1},{:.1}", x(point.0), y(point.1)))
             .collect();
         let Some(last) = curve.points.last() else { continue };
-        // Names of curves that end side by side stand below each other.
+        // Moves a label down if it would overlap another one.
         let mut at = y(last.1) + 4.0;
         while named.iter().any(|other| (other - at).abs() < 15.0) {
             at += 1.0;

@@ -1,4 +1,4 @@
-//! Gathering a day for a diary, beside `prompt-diary prepare`: both copy byte by byte.
+//! Gathering a day for a diary, compared with `prompt-diary prepare`: both copy byte by byte.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use crate::bench::{Bench, Entrant, fresh, size_below};
 use crate::figures::{Contest, Job};
 use crate::seeded::{MEGABYTE, SEED, cache, files_below, kept};
 
-/// The first day of the seeded corpus, and how many days it has.
+/// The first day of the seeded corpus, and its number of days.
 const FIRST: Date = date(2026, 6, 3);
 const DAYS: i64 = 120;
 
@@ -78,7 +78,7 @@ fn compare(bench: &mut Bench, name: &str, what: &str, home: &Path, date: Date) -
     bench.contest(name, &what, entrants, rounds)
 }
 
-/// A corpus whose sessions lie within so many days.
+/// Returns a corpus with all sessions moved into `days` days.
 fn squeezed(name: &str, shape: &CorpusShape, days: i64) -> PathBuf {
     kept(name, |home| {
         corpus::write(home, shape).expect("the build directory can be written");
@@ -103,7 +103,7 @@ fn squeezed(name: &str, shape: &CorpusShape, days: i64) -> PathBuf {
     })
 }
 
-/// A text with other dates.
+/// Returns a text with its dates replaced.
 fn moved(text: &str, dates: &[(String, String)]) -> String {
     let mut moved = String::with_capacity(text.len());
     let mut rest = text;

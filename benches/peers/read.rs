@@ -1,5 +1,5 @@
-//! What bounds a sweep, each alone and on all cores: reading, parsing, masking and compressing the same bytes; and the sweep
-//! beside it. jq is the plain yardstick for what it takes to parse such logs at all.
+//! The lower bounds of a sweep, each alone and on all cores: reading, parsing, masking and compressing the same bytes;
+//! compared with the sweep. jq is the baseline for parsing such logs at all.
 
 use std::fs;
 use std::path::PathBuf;
@@ -49,7 +49,7 @@ pub fn job(bench: &mut Bench) -> Job {
     }
 }
 
-/// From logs to JSON on the output.
+/// Parses logs and prints JSON.
 fn parse(bench: &mut Bench) -> Contest {
     let corpus = bench.corpus(bench.size(30, 6));
     let mut logs = Vec::new();
@@ -66,7 +66,7 @@ fn parse(bench: &mut Bench) -> Contest {
         Entrant::new("boswell read --json", || over(memory.command(&["read", "--json"]))),
         Entrant::of("jq -R 'fromjson?'", &jq, |program| {
             let mut command = Command::new(program);
-            // Line by line: some lines are torn, as in life.
+            // Parses line by line, because some lines are torn, as in real logs.
             command.args(["-c", "-R", "fromjson?"]);
             over(command)
         }),

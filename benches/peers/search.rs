@@ -1,6 +1,6 @@
-//! Finding something in all sessions, whole commands, beside ripgrep over the raw logs. The words are drawn from the corpus.
+//! Searches of all sessions as whole commands, compared with ripgrep over the raw logs. The words come from the corpus.
 //!
-//! ripgrep reads every byte and tells lines; a memory tells turns, ranked, with their sessions, and has the secrets out.
+//! ripgrep reads every byte and prints lines; a memory returns ranked turns with their sessions, and masks secrets.
 
 use std::fs;
 use std::path::Path;
@@ -26,14 +26,14 @@ pub fn job(bench: &mut Bench) -> Job {
     }
 }
 
-/// A question, and how each program is asked it.
+/// A search, and the arguments for each program.
 struct Question {
     name: &'static str,
     what: &'static str,
     ours: &'static [&'static str],
     theirs: &'static [&'static str],
     text: fn(&Words) -> &str,
-    /// As in an ordinary run, or in one that reads a lot.
+    /// The number of rounds in a whole run: fewer if the search reads a lot.
     rounds: u64,
 }
 
@@ -115,7 +115,7 @@ pub fn ours(memory: &Memory, options: &[&str], text: &str) -> Command {
     memory.command(&[&["search", "--no-sweep"], options, &["--", text]].concat())
 }
 
-/// Counts lines by file: what it finds is not printed, which costs it least.
+/// Counts lines by file, which is ripgrep's cheapest output because it prints no matches.
 fn over(program: &Path, options: &[&str], text: &str, home: &Path) -> Command {
     let mut command = Command::new(program);
     command
@@ -126,7 +126,7 @@ fn over(program: &Path, options: &[&str], text: &str, home: &Path) -> Command {
     command
 }
 
-/// What is asked of the seeded corpus: drawn from its own texts, so that it is there, and seldom.
+/// The search terms, taken from texts of the seeded corpus so that they occur there, and rarely.
 pub struct Words {
     pub rare: String,
     exact: String,
@@ -148,7 +148,7 @@ impl Words {
             long.map(str::to_owned).find(|word| seldom(word))
         });
         let rare = rare.expect("a corpus has rare words");
-        // An expression and characters that cut the word, so that words cannot help.
+        // A part of a word, and an expression over it, so that an index of words cannot help.
         let cut = &rare[1..rare.len() - 1];
         Self {
             exact: cut.to_owned(),

@@ -1,4 +1,4 @@
-//! Keeping what agents wrote: a first sweep, one more, and one after a log grew; beside `agentsview sync` on the same logs.
+//! Sweeps: the first one, a second one, and one after a log grew; compared with `agentsview sync` on the same logs.
 
 use std::cell::Cell;
 use std::fs::{self, OpenOptions};
@@ -12,7 +12,7 @@ use crate::seeded::{cache, files_below};
 
 pub fn job(bench: &mut Bench) -> Job {
     let corpus = bench.corpus(bench.size(300, 6));
-    // A copy: one of its logs will grow.
+    // Works on a copy, because one of the logs will grow.
     let home = cache().join("peers-home");
     copy_below(&corpus.join(".claude/projects"), &home.join(".claude/projects"));
     let source = size_below(&home.join(".claude/projects"));
@@ -65,7 +65,7 @@ pub fn job(bench: &mut Bench) -> Job {
     }
 }
 
-/// A log of a session, not of a subagent.
+/// Returns the last log of a session that is not a subagent's.
 fn newest_log(home: &Path) -> PathBuf {
     let mut files = Vec::new();
     files_below(&home.join(".claude/projects"), &mut files);

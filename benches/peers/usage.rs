@@ -1,4 +1,4 @@
-//! Counting tokens and money, beside ccusage on the same logs: one asks a memory, the other reads the logs each time.
+//! Counting tokens and costs, compared with ccusage on the same logs: one reads a memory, the other the logs each time.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ pub fn job(bench: &mut Bench) -> Job {
     let theirs = |program: &Path, words: &[&str]| {
         let mut command = Command::new(program);
         command.args(words).env("CLAUDE_CONFIG_DIR", &claude);
-        // It would look for other agents' logs, too.
+        // Hides the logs of other agents, which ccusage would read, too.
         for name in ["HOME", "CODEX_HOME", "XDG_CONFIG_HOME"] {
             command.env(name, &nowhere);
         }
@@ -88,7 +88,7 @@ fn tokens(told: &Value, names: &[&str]) -> String {
     format!("{sum} tokens")
 }
 
-/// What Claude Code hands to a status line.
+/// Writes the JSON that Claude Code passes to a status line.
 fn state(claude: &Path, place: &Path) -> PathBuf {
     let mut logs = Vec::new();
     crate::seeded::files_below(&claude.join("projects"), &mut logs);

@@ -1,8 +1,8 @@
-//! Runs commands and tells what each cost: seconds on the clock, seconds of CPU, the most memory.
+//! Runs commands and measures the cost of each: wall time, CPU time, and peak memory.
 //!
-//! The system tells these only to a parent that waits in a certain way, which safe Rust cannot; so a small program of Python,
-//! which installs the peers anyway, is the parent of them all. What it holds itself, some ten megabytes, is the least that can be
-//! seen of a child's memory.
+//! The system reports these only to a parent that calls `wait4`, which safe Rust cannot. So a small Python program,
+//! which installing the peers needs anyway, is the parent of all commands. Its own memory, some ten megabytes, is the
+//! smallest value that can be measured for a child.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -41,7 +41,7 @@ for line in sys.stdin:
     print(json.dumps(told), flush=True)
 ";
 
-/// The parent, and where it puts what its children say.
+/// The parent process, and the directory for the output of its children.
 pub struct Watch {
     parent: Child,
     asks: ChildStdin,
@@ -65,12 +65,13 @@ impl Watch {
         }
     }
 
-    /// Runs a command, with nothing on its input.
+    /// Runs a command with an empty standard input.
     pub fn run(&mut self, command: &Command) -> Result<Cost, String> {
         self.run_with(command, Path::new("/dev/null"), 0)
     }
 
-    /// Runs a command with a file on its input. A search that finds nothing ends with 1, which is good there.
+    /// Runs a command with a file as its standard input. Exit codes up to `worst_end` count as success, because a
+    /// search without a match ends with 1.
     pub fn run_with(&mut self, command: &Command, input: &Path, worst_end: u8) -> Result<Cost, String> {
         let argv = std::iter::once(command.get_program()).chain(command.get_args());
         let env = command
@@ -106,7 +107,7 @@ impl Watch {
         })
     }
 
-    /// What the last command printed.
+    /// Returns the path of the last command's output.
     pub fn output(&self) -> PathBuf {
         self.scratch.join("stdout")
     }

@@ -1,4 +1,4 @@
-//! When counts of instructions fail a check, and when they are only told.
+//! When instruction counts fail a check, and when they are only printed.
 
 #[path = "../baseline.rs"]
 mod baseline;

@@ -1,4 +1,4 @@
-//! What documents say of speed is what was measured, as it is kept: nobody mends a figure by hand.
+//! The documents contain the recorded measurements: nothing about speed is edited by hand.
 
 #[allow(dead_code, reason = "the bench uses the rest")]
 #[path = "../peers/figures.rs"]
@@ -47,7 +47,7 @@ fn the_readme_says_what_was_measured() {
     assert_eq!(lines.trim_start_matches('\n'), page::readme(&kept()));
 }
 
-/// Two rounds of a contest, and somebody who could not come.
+/// Returns two rounds of a contest, and a program that could not be installed.
 fn made_up() -> Figures {
     let cost = |seconds| Cost {
         seconds,

@@ -1,4 +1,5 @@
-//! Any bytes as a log of Claude Code: no panic, no line without a fate, pieces equal the whole, memory in bounds.
+//! Reads any bytes as a log of Claude Code: no panic, every line has a fate, reading in pieces equals reading whole,
+//! and memory is bounded.
 
 #![no_main]
 

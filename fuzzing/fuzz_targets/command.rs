@@ -1,11 +1,11 @@
-//! Any text as a command line: an answer in bounded time, which depends on its beginning only.
+//! Parses any text as a command line: the answer comes in bounded time and depends only on the beginning of the text.
 
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use transcript::test_runner;
 
-/// As much as the judgement looks at.
+/// The number of bytes that the parser looks at.
 const EXAMINED_BYTES_MAX: usize = 16 * 1024;
 
 fuzz_target!(|command: &str| {

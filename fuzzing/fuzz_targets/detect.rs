@@ -1,4 +1,5 @@
-//! Any bytes as the head of a log, as a path and as a name: an answer, always the same, and never a way out.
+//! Parses any bytes as the head of a log, as a path and as a name: the answer is always the same, and a name never
+//! leaves its directory.
 
 #![no_main]
 

@@ -1,4 +1,5 @@
-//! A frame that was damaged, in its bytes or in its row: it is refused or it is what it was. And any bytes as a filter.
+//! Damages a frame, in its bytes or in its row: reading it fails or returns the original lines. Also parses any bytes
+//! as a filter.
 
 #![no_main]
 
@@ -11,7 +12,7 @@ use memory::packs::{self, FrameBuffers, PackStorage, UnsyncedPacks};
 use memory::search::filter::{Filter, FilterKey, Need};
 use memory::store::FrameRow;
 
-/// One directory for a run of the fuzzer.
+/// The directory of packs for one run of the fuzzer.
 static PACKS: LazyLock<PathBuf> = LazyLock::new(|| {
     let place = std::env::temp_dir().join(format!("boswell-fuzz-frames-{}", std::process::id()));
     std::fs::create_dir_all(&place).expect("there is room");

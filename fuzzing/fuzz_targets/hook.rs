@@ -1,4 +1,5 @@
-//! Any bytes as what an agent tells its hook: a note is small, of plain words, and of places below the roots, or there is none.
+//! Parses any bytes as the payload of a hook: a note is small, with plain words and paths below the roots, or there is
+//! none.
 
 #![no_main]
 

@@ -1,5 +1,5 @@
-//! Any bytes as the index of a workspace, and as the log it names: a report is written or refused, and nothing outside of the
-//! workspace is read.
+//! Parses any bytes as the index of a workspace and as the log it names: the report is written or refused, and reads
+//! nothing outside of the workspace.
 
 #![no_main]
 

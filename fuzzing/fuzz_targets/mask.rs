@@ -1,4 +1,4 @@
-//! Any bytes as a line: masked it stays one line, what was JSON stays JSON, and masking it again changes nothing.
+//! Masks any bytes as a line: the result is one line, JSON stays JSON, and masking it again changes nothing.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Any question over any text: where the text holds what is asked for, neither its filter nor the first look says no.
+//! Runs any query over any text: if the text matches, neither its filter nor the prefilter of lines rejects it.
 
 #![no_main]
 
@@ -10,7 +10,7 @@ use transcript::{Agent, Field, Role};
 fuzz_target!(|input: (&str, &str)| {
     let (question, text) = input;
     let text = text.replace('\n', " ");
-    // A question of a person's is short.
+    // Queries of users are short.
     if question.len() > 256 {
         return;
     }

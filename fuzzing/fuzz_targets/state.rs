@@ -1,16 +1,17 @@
-//! Any bytes as a kept state: refused, or read on with. What is accepted is kept again as the same state.
+//! Parses any bytes as a stored state: it is rejected, or reading continues with it. An accepted state serializes to
+//! the same state.
 
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use transcript::{Agent, Lines, Origin, PartKind, Reading, State};
 
-/// Lines that touch every room of the state: graph, tools, bills, queue, turns, titles, modes.
+/// Lines that touch every part of the state: graph, tools, bills, queue, turns, titles, modes.
 const LOG: &str = include_str!("state.jsonl");
 
 fuzz_target!(|bytes: &[u8]| {
     go_on(bytes);
-    // The same behind the version of today, so that a mutation does not stop at the door.
+    // The same bytes after the current version number, because most mutations would otherwise fail at the version.
     let fresh = State::new(Agent::Claude, Origin::default());
     let version = &fresh.to_bytes()[..2];
     go_on(&[version, bytes].concat());

@@ -1,4 +1,4 @@
-//! Counts the heap, so that a target can say how much a reading may take.
+//! Counts heap use, so that a target can limit the memory of a reading.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 static LIVE: AtomicUsize = AtomicUsize::new(0);
 static PEAK: AtomicUsize = AtomicUsize::new(0);
 
-/// The system's allocator, with a count of what is live.
+/// The system's allocator, which also counts the live bytes.
 pub struct Counting;
 
 // SAFETY: every call goes to `System` with what the caller gave.
@@ -24,7 +24,7 @@ unsafe impl GlobalAlloc for Counting {
         unsafe { System.dealloc(at, layout) }
     }
     unsafe fn realloc(&self, at: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        // While it moves, both copies are there.
+        // Both copies exist while the allocator moves a block.
         grow(size);
         LIVE.fetch_sub(layout.size(), Relaxed);
         unsafe { System.realloc(at, layout, size) }
@@ -36,7 +36,7 @@ fn grow(size: usize) {
     PEAK.fetch_max(live, Relaxed);
 }
 
-/// Does `work` and says how much more heap was live at its highest than before it.
+/// Runs `work`. Returns how far the live heap grew above its size before.
 pub fn peak_of<T>(work: impl FnOnce() -> T) -> (T, usize) {
     let before = LIVE.load(Relaxed);
     PEAK.store(before, Relaxed);

@@ -1,4 +1,4 @@
-//! What the fuzz targets and the seed writer share: how an input is cut, and how much heap a reading takes.
+//! The shared parts of the fuzz targets and the seed writer: parsing an input, and checking a reading.
 
 pub mod heap;
 
@@ -6,12 +6,12 @@ use transcript::{Agent, Lines, Origin, PartKind, Reading, State, bodies};
 
 use crate::heap::peak_of;
 
-/// The first bytes of an input say where it is cut; the next one says where the log lies, and whether its first
-/// line serves as the small file beside it too. The log follows.
+/// The first `CUTS` bytes of an input say where to cut the log. The next byte chooses the path of the log, and whether
+/// its first line is also the companion file. The log follows.
 pub const CUTS: usize = 4;
 pub const HEAD: usize = CUTS + 1;
 
-/// Places a log of each agent may lie in. The last letter of the head picks one.
+/// Returns possible paths of an agent's log. The last byte of the head chooses one.
 fn places(agent: Agent) -> &'static [&'static str] {
     match agent {
         Agent::Claude => &PLACES,
@@ -27,7 +27,7 @@ fn places(agent: Agent) -> &'static [&'static str] {
     }
 }
 
-/// Places of Claude Code's logs.
+/// Possible paths of Claude Code's logs.
 pub const PLACES: [&str; 4] = [
     "projects/-home-ada-app/5e551000-0000-4000-8000-000000000001.jsonl",
     "projects/-home-ada-app/5e551000-0000-4000-8000-000000000001/subagents/agent-a1b2c3.jsonl",
@@ -35,18 +35,18 @@ pub const PLACES: [&str; 4] = [
     "full.jsonl",
 ];
 
-/// An input of a reader's target, taken apart.
+/// A parsed input of a reader's target.
 pub struct Input<'a> {
     pub agent: Agent,
     pub cuts: Vec<usize>,
     pub place: &'static str,
-    /// The content of the small file beside a subagent's log.
+    /// The content of the metadata file beside a subagent's log.
     pub meta: Option<&'a [u8]>,
     pub log: &'a [u8],
 }
 
 impl<'a> Input<'a> {
-    /// Takes an input apart; none if it is too short to be one.
+    /// Parses an input. Returns `None` if it is too short.
     pub fn of(agent: Agent, bytes: &'a [u8]) -> Option<Self> {
         let (head, log) = bytes.split_first_chunk::<HEAD>()?;
         let mut cuts: Vec<usize> = head[..CUTS]
@@ -83,9 +83,8 @@ impl<'a> Input<'a> {
         (reading, state)
     }
 
-    /// Reads the log as one that grows: a torn last line waits for the next piece, and the state is kept
-    /// as bytes in between. The small file comes late.
-    /// Says also how many amendments to earlier pieces came.
+    /// Reads the log like one that grows: an incomplete last line waits for the next piece, and the state is serialized
+    /// in between. The metadata file comes late. Also returns the number of amendments to earlier pieces.
     pub fn read_in_pieces(&self) -> (Reading, State, usize) {
         let (mut state, mut reading) = (self.state(), Reading::default());
         let (mut from, mut amendments) = (0, 0);
@@ -115,13 +114,13 @@ impl<'a> Input<'a> {
     }
 }
 
-/// How many lines a log has: a last line without a line break is one.
+/// Returns the number of lines of a log: a last line without a line break is one.
 pub fn count_lines(log: &[u8]) -> u64 {
     let breaks = log.iter().filter(|byte| **byte == b'\n').count() as u64;
     breaks + u64::from(log.last().is_some_and(|byte| *byte != b'\n'))
 }
 
-/// Bytes of strangers' text that the events of a reading carry.
+/// Returns the number of bytes of untrusted text in the events of a reading.
 pub fn text_bytes(reading: &Reading) -> usize {
     let of = |text: &Option<Box<str>>| text.as_deref().map_or(0, str::len);
     reading
@@ -134,19 +133,21 @@ pub fn text_bytes(reading: &Reading) -> usize {
         .sum()
 }
 
-/// The state keeps a few words per record: never more than this many bytes per byte read.
+/// The maximum size of the state per byte read. The state keeps a few words per record.
 const STATE_FACTOR: usize = 8;
-/// Events repeat ids and cut texts of the log; each also has a name made of its line and block.
+/// The maximum text of events per byte read, and per event. Events repeat IDs and cut texts of the log, and each has an
+/// ID made of its line and block.
 const TEXT_FACTOR: usize = 8;
 const TEXT_PER_EVENT: usize = 64;
-/// The heap of one reading, events included. The shortest block that is an event has 4 bytes; the event and
-/// its block take some 250 each, three times that while a list grows. What is more is no longer linear.
+/// The maximum heap of a reading per byte read, including events. The shortest block that is an event has 4 bytes; the
+/// event and its block take about 250 bytes each, and three times that while a list grows. More would not be linear.
 const HEAP_FACTOR: usize = 512;
 const SLACK: usize = 1 << 20;
-/// A record that changes an earlier event has some dozens of bytes, and changes a few.
+/// A record that changes earlier events has some dozens of bytes, and changes a few events.
 const BYTES_PER_AMENDMENT: usize = 8;
 
-/// What must hold for any bytes as a log: no panic, no line without a fate, pieces equal the whole, memory in bounds.
+/// Checks a reader with any bytes as a log: no panic, every line has a fate, reading in pieces equals reading whole,
+/// and memory is bounded.
 pub fn check(agent: Agent, bytes: &[u8]) {
     let Some(input) = Input::of(agent, bytes) else { return };
     let size = input.log.len();

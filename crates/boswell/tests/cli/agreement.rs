@@ -1,5 +1,5 @@
-//! Every command reports the same about a session: `sessions`, `show`, `digest`, `usage`, `stats`, `status`, `export`, the
-//! page that `render` makes and the diary are compared number by number, over made-up logs and over real ones.
+//! Every command reports the same about a session. Compares the numbers of `sessions`, `show`, `digest`, `usage`,
+//! `stats`, `status`, `export`, the page that `render` makes, and the diary, over synthetic and real logs.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
@@ -9,12 +9,12 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use testkit::home::{FixtureHome, LogSource};
 
-/// A longer gap between two events is no active time; repeated here, so that the rule cannot change unnoticed.
+/// If two events are further apart, the gap is not active time. Repeated here so that the rule cannot change unnoticed.
 const IDLE_LIMIT_S: i64 = 300;
-/// Differences that are printed; all are counted.
+/// The number of differences that are printed; all of them are counted.
 const PRINTED_MAX: usize = 40;
 
-/// All answers over one home, and what was compared.
+/// The answers of all commands over one home, and the result of the comparison.
 struct Agreement {
     home: FixtureHome,
     compared: u64,
@@ -52,7 +52,7 @@ impl Agreement {
         rows
     }
 
-    /// Returns the numbers that each page has for programs.
+    /// Returns the numbers that each page contains for programs.
     fn pages(&self) -> HashMap<String, Value> {
         let mut pages = HashMap::new();
         for page in fs::read_dir(self.home.path().join("out/pages/sessions")).unwrap() {
@@ -83,7 +83,7 @@ fn array(value: &Value) -> &[Value] {
 /// A stretch of active time, in seconds since 1970.
 type Stretch = (i64, i64);
 
-/// Computes the active time of events by the rule as it is documented. Events are in order; copied history is not among them.
+/// Computes the active time of events by the documented rule. Events are in order and exclude copied history.
 fn stretches(times: impl Iterator<Item = i64>) -> Vec<Stretch> {
     let mut found: Vec<Stretch> = Vec::new();
     for at in times {
@@ -112,7 +112,7 @@ fn seconds_within(stretches: &[Stretch], from: i64, to: i64) -> i64 {
     sum
 }
 
-/// What the commands report about one session.
+/// The answers of the commands about one session.
 struct SessionAnswers<'a> {
     uid: &'a str,
     listed: &'a Value,
@@ -256,7 +256,7 @@ impl Agreement {
         ] {
             self.check(uid, what, left.clone(), right.clone());
         }
-        // What people read is the same.
+        // The text of the page has the same numbers.
         let head = text(&page["head"]);
         let calls = format!("<dt>Tool calls</dt><dd>{}", number(&digest["tool_calls"]));
         self.check(uid, "tool calls in words on the page", head.contains(&calls), true);
@@ -422,7 +422,7 @@ impl Agreement {
         );
     }
 
-    /// Compares the diary of each day with the sessions that its workspace has.
+    /// Compares the diary of each day with the sessions in its workspace.
     fn compare_days(&mut self, days: &BTreeSet<String>, tables: &Tables, digests: &BTreeMap<String, Value>) {
         for day in days {
             let report = self.answer(&["report", "--date", day]);
@@ -451,7 +451,7 @@ impl Agreement {
                 text(&digest["started_at"]).starts_with(day.as_str())
                     && text(&digest["ended_at"]).starts_with(day.as_str())
             };
-            // A session that spans midnight, and one that has two logs on the disk, are counted differently in a day.
+            // A day counts a session that spans midnight, or that has two logs on disk, differently.
             let is_once = number(&report["totals"]["sessions"]) == own.len() as u64;
             if is_once && own.iter().all(is_whole) {
                 let sum = |name: &str, below: &str| -> u64 {
@@ -511,7 +511,7 @@ impl Agreement {
     }
 }
 
-/// What `export` wrote, and the lines of copied history.
+/// The tables that `export` wrote, and the lines of copied history.
 struct Tables {
     sessions: HashMap<String, Vec<Value>>,
     turns: HashMap<String, Vec<Value>>,
@@ -534,7 +534,7 @@ impl Tables {
     }
 }
 
-/// Compares everything over a home. Returns how many sessions, values and differences there are.
+/// Compares everything over a home. Returns the number of sessions and values, and the differences.
 #[allow(
     clippy::print_stderr,
     reason = "how much was compared is what a passing test has to say"

@@ -62,7 +62,7 @@ fn the_next_command_on_a_terminal_warns_once() {
     let sandbox = sandbox();
     sandbox.write_user_config("[session_memory.retention]\ndistilled_cap_bytes = 1\n");
     sandbox.run("sweep --scheduled --quiet");
-    // It is the same event, and it was not shown yet.
+    // This sweep sees the same event, which no terminal has shown yet.
     sandbox.run("sweep --quiet");
     assert_private(&store(&sandbox, "alerts.json"));
     let Some(terminal) = Terminal::open(sandbox) else {
@@ -81,7 +81,7 @@ fn the_next_command_on_a_terminal_warns_once() {
     );
     let second = run("sessions", "second");
     assert!(!second.contains("warning: distilled"), "{second}");
-    // A state that lasts is no new event.
+    // A state that lasts is not a new event.
     let third = run("sweep --scheduled; \"$BOSWELL\" sessions", "third");
     assert!(!third.contains("warning: distilled"), "{third}");
 }

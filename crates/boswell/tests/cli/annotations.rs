@@ -1,4 +1,4 @@
-//! `boswell tag`, `note` and `name`: the user's own words on sessions.
+//! `boswell tag`, `note` and `name`: the user's annotations of sessions.
 
 use std::fs;
 
@@ -26,7 +26,7 @@ fn sandbox() -> Sandbox {
     sandbox
 }
 
-/// Runs the binary with a last argument that has spaces.
+/// Runs the binary with a last argument that contains spaces.
 fn run(sandbox: &Sandbox, line: &str, text: &str) -> String {
     sandbox.told(&sandbox.command(line).arg(text).output().unwrap())
 }

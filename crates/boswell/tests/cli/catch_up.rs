@@ -1,4 +1,4 @@
-//! Commands that answer from memory look for what is new first, and say where they did not.
+//! Commands that answer from memory sweep first, and report if they could not.
 
 use testkit::logs::ClaudeLog;
 
@@ -39,7 +39,7 @@ fn an_answer_without_a_look_says_that_it_may_be_stale() {
     sandbox.run("sweep");
     assert!(!sandbox.run("sessions --json").contains("stale"));
     assert!(sandbox.run("sessions --json --no-sweep").contains("\"stale\":true"));
-    // Somebody writes for a long time: nobody waits for that.
+    // Another process holds the lock of the memory, and commands do not wait for it.
     let lock = std::fs::File::options()
         .write(true)
         .open(sandbox.home.join(".local/share/boswell/lock"))
@@ -59,7 +59,7 @@ fn a_question_makes_no_memory() {
     assert!(!sandbox.home.join(".local/share/boswell").exists());
 }
 
-/// A sweep that has to wait says so, and goes on when the other one is done.
+/// A sweep that has to wait for another one prints that, and continues when the other one is done.
 #[test]
 fn a_sweep_that_waits_says_so() {
     use std::io::{BufRead, BufReader, Read};

@@ -1,4 +1,4 @@
-//! `boswell config`, and what a wrong configuration says.
+//! `boswell config`, and the errors for an invalid configuration.
 
 use std::fs;
 

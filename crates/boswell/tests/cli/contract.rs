@@ -1,4 +1,4 @@
-//! The promises of the command line: exit codes, streams, colours, errors for people and for agents.
+//! The rules of the command line: exit codes, streams, colours, errors for people and for agents.
 
 use std::process::Stdio;
 

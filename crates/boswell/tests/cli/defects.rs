@@ -1,4 +1,4 @@
-//! What users stumbled over, each with the run that showed it.
+//! Defects that users found, each with the run that showed it.
 
 use std::fs;
 
@@ -74,7 +74,7 @@ fn a_damaged_database_is_named_with_a_way_out() {
 #[test]
 fn a_deep_look_finds_a_damaged_pack_and_a_whole_memory_whole() {
     let mut sandbox = sandbox_with(&session());
-    // An hour after anything this test writes: nobody writes any more, and the lines lie in a pack.
+    // An hour after anything this test writes, so the log is quiet and its lines are in a pack.
     let later = jiff::Timestamp::now() + jiff::SignedDuration::from_hours(1);
     sandbox.set("BOSWELL_NOW", &later.to_string());
     sandbox.run("sweep");
@@ -134,20 +134,20 @@ fn walk(directory: &std::path::Path) -> Vec<std::path::PathBuf> {
     paths.collect()
 }
 
-/// Runs the binary as somebody who may read this home and write nowhere in it.
+/// Runs the binary as a user who can read this home but cannot write to it.
 #[cfg(unix)]
 fn as_reader(sandbox: &Sandbox, line: &str) -> String {
     use std::os::unix::fs::MetadataExt;
     use std::os::unix::process::CommandExt;
     let mut command = sandbox.command(line);
-    // Nothing is forbidden to root: somebody else has to try.
+    // Root may do everything, so another user has to try.
     if fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0) {
         command.uid(65534).gid(65534);
     }
     sandbox.told(&command.output().unwrap())
 }
 
-/// Lets everybody read and nobody write.
+/// Sets the modes of all directories and files below a directory.
 #[cfg(unix)]
 fn set_modes(directory: &std::path::Path, directories: u32, files: u32) {
     use std::os::unix::fs::PermissionsExt;
@@ -167,12 +167,12 @@ fn set_modes(directory: &std::path::Path, directories: u32, files: u32) {
 #[test]
 fn a_memory_in_a_directory_that_cannot_be_written_can_still_be_read() {
     let sandbox = sandbox_with(&session());
-    // A writer takes the files beside the database away when it goes, a reader leaves them.
+    // A writer removes the files beside the database when it exits, a reader leaves them.
     for before in ["sweep", "cat 5e55"] {
         sandbox.run(before);
         set_modes(&sandbox.home, 0o555, 0o444);
         let told = as_reader(&sandbox, "cat 5e55 -q");
-        // The home has to be removable again.
+        // Restores the modes, so that the home can be removed.
         set_modes(&sandbox.home, 0o755, 0o644);
         assert!(told.starts_with(&session()), "{before}: {told}");
         assert!(!told.contains("exit"), "{before}: {told}");
@@ -184,7 +184,7 @@ fn a_memory_in_a_directory_that_cannot_be_written_can_still_be_read() {
 fn a_memory_that_cannot_be_written_is_read_as_its_writer_left_it_a_moment_ago() {
     let sandbox = sandbox_with(&session());
     sandbox.run("sweep");
-    // A writer is here: what it wrote is not yet in the database's own file.
+    // A writer is still open, so its last write is not yet in the database file.
     let mut store = memory::store::Store::open(sandbox.home.join(STORE)).unwrap();
     let lock = store.lock(memory::store::LockWait::GiveUp).unwrap();
     let now = jiff::Timestamp::now();
@@ -212,7 +212,7 @@ fn a_memory_that_others_can_look_into_is_told() {
 
 #[test]
 fn the_doctor_masks_names_from_logs_and_paths() {
-    // Put together here, so that no scanner takes this test for a leak.
+    // Assembled here so that no scanner reports this test as a leak.
     let secret = format!("ghp_{}", "a1B2c3D4e5".repeat(4).chars().take(36).collect::<String>());
     let sandbox = sandbox_with(&session());
     let log = format!("{{\"type\":\"{secret}\",\"version\":\"{secret}\"}}\n{{\"torn\n");

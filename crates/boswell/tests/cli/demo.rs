@@ -1,4 +1,4 @@
-//! `boswell demo`: the tour over made-up logs.
+//! `boswell demo`: the tour over synthetic logs.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -27,7 +27,7 @@ fn the_demo_shows_each_step_on_one_screen_and_a_half_and_leaves_nothing_behind()
         "$ boswell usage --by agent\n",
         "$ boswell render 5e55 -o page.html\npage.html\nWrote ",
         "-o film.gif --max-duration 15s\nfilm.gif\nWrote ",
-        // The log is deleted, and it is there again.
+        // The tour deletes the log and restores it.
         "$ rm .claude/projects/-home-ada-shop/5e55a0ad-0001-4000-8000-0000000000aa.jsonl\n$ boswell restore 5e55 --in-place\n",
         "22.3 KiB  restored       .claude/projects/-home-ada-shop/5e55a0ad",
         "`boswell demo -o DIR` keeps all this",
@@ -38,7 +38,7 @@ fn the_demo_shows_each_step_on_one_screen_and_a_half_and_leaves_nothing_behind()
     assert!(printed.lines().count() <= 60, "{printed}");
     let widest = printed.lines().map(|line| line.chars().count()).max();
     assert!(widest <= Some(80), "{printed}");
-    // Neither a temporary home nor a memory nor a key is left.
+    // The run leaves no temporary home, memory or key.
     assert_eq!(names_in(&sandbox.home.join("tmp")), Vec::<String>::new());
     assert_eq!(names_in(&sandbox.home), ["tmp"]);
 }
@@ -68,7 +68,7 @@ fn what_the_demo_keeps_is_a_home_to_work_in_with_a_page_and_a_film() {
         printed.contains("5e55a0ad") && printed.contains("019d4700"),
         "{printed}"
     );
-    // The settings of a user do not reach the demo, and the demo does not reach them.
+    // The demo writes nothing outside of its own home.
     assert!(!sandbox.home.join(".local").exists());
 }
 

@@ -1,4 +1,4 @@
-//! The diary's verbs: a day prepared, listed and packed.
+//! The verbs of the diary: a day prepared, listed and bundled.
 
 use std::fs;
 use std::io::Read;
@@ -8,20 +8,20 @@ use serde_json::Value;
 
 use crate::sandbox::Sandbox;
 
-/// The directory of all workspaces, in the reports root.
+/// The directory of all workspaces, relative to the reports root.
 const WORKSPACES: &str = "work";
 
-/// A file of yesterday's workspace, where the diary is kept by itself.
+/// Returns the path of a file in yesterday's workspace, below the default reports root.
 fn in_workspace(name: &str) -> String {
     format!(".local/share/boswell-reports/{WORKSPACES}/2026-03-31/{name}")
 }
 
-/// What a run tells, with `[DAYS]` for that directory.
+/// Runs a line and returns the output, with `[DAYS]` for the directory of the workspaces.
 fn told(sandbox: &Sandbox, line: &str) -> String {
     sandbox.run(line).replace(&format!("/{WORKSPACES}/"), "/[DAYS]/")
 }
 
-/// A home with a session of yesterday and one of a week ago.
+/// Returns a home with a session of yesterday and one of a week ago.
 fn home() -> Sandbox {
     let mut sandbox = Sandbox::new();
     sandbox.set("TZ", "UTC");
@@ -127,7 +127,7 @@ fn days_that_make_no_sense_are_refused() {
     For more information, try '--help'.
     --- exit 2 ---
     ");
-    // The first day there is has nothing in it, and is a day.
+    // The earliest possible date is a day without sessions.
     assert_snapshot!(told(&sandbox, "prepare --date 0001-01-01"), @"
     [DAYS]/0001-01-01
     --- stderr ---
@@ -225,7 +225,7 @@ fn a_bundle_has_no_sessions_unless_asked_and_no_secrets() {
     assert!(inside.contains("cannot lie in the workspace"), "{inside}");
 }
 
-/// The names in a zip, and all their text.
+/// Returns the names of the files in a zip, and all their text.
 fn unpack(sandbox: &Sandbox, name: &str) -> (Vec<String>, String) {
     let mut archive = zip::ZipArchive::new(fs::File::open(sandbox.home.join(name)).unwrap()).unwrap();
     let (mut names, mut text) = (Vec::new(), String::new());

@@ -1,4 +1,4 @@
-//! `boswell digest`, `signals`, `decide` and `decisions`: a session on one page, what stands out, and what was decided.
+//! `boswell digest`, `signals`, `decide` and `decisions`: a session on one page, its signals, and recorded decisions.
 
 use std::fs;
 
@@ -116,7 +116,7 @@ fn a_digest_fits_a_budget_as_text_and_as_json_and_says_what_it_left_out() {
     let whole = json_of(&sandbox.run("digest last --json --max-tokens 5000"));
     assert_eq!(whole, json_of(&sandbox.run("digest last --json")));
     assert_eq!(whole["decisions"][0]["text"], "the lexer stays as it is");
-    // What was decided outlasts the details.
+    // Decisions are left out later than details.
     let some = json_of(&sandbox.run("digest last --json --max-tokens 350"));
     assert_eq!(some["decisions"][0]["text"], "the lexer stays as it is", "{some}");
     assert!(some["left_out_to_fit"]["signals"].as_u64().unwrap() > 0, "{some}");
@@ -262,7 +262,7 @@ fn each_new_digest_and_decision_is_a_file_where_the_settings_say_so() {
     let digest = || read(&format!("digests/claude-{SESSION}.json"));
     assert_eq!(digest()["outcome"], "success");
     assert_eq!(read("decisions/1.json")["text"], "one file");
-    // The digest's file tells what was decided after it was written.
+    // The digest's file includes decisions recorded after it was written.
     let decided = || digest()["decisions"].as_array().unwrap().len();
     assert_eq!((decided(), &digest()["decisions"][0]["text"]), (1, &"one file".into()));
     sandbox.run_args(&["decide", "and one more", "--session", "last"]);
@@ -298,7 +298,7 @@ fn a_digest_has_every_commit_as_git_printed_it() {
         );
         log = match number % 2 {
             0 => log.tool("Bash", bash(&command), &output),
-            // The push failed, the commit did not.
+            // The commit succeeded although the push failed.
             _ => log.failed_tool("Bash", bash(&command), &output),
         };
     }

@@ -1,4 +1,4 @@
-//! `boswell evict`, `keep` and `forget`: what goes, what never goes, and what must go.
+//! `boswell evict`, `keep` and `forget`: what they remove, and what stays.
 
 use std::fs;
 
@@ -32,7 +32,7 @@ fn write(sandbox: &Sandbox, number: u32, at: &str) {
     sandbox.write(&log(number), &text.jsonl());
 }
 
-/// Two old sessions, and one of today.
+/// Returns a home with two old sessions and one of today.
 fn sandbox() -> Sandbox {
     let mut sandbox = Sandbox::new();
     sandbox.set("TZ", "UTC");
@@ -43,7 +43,7 @@ fn sandbox() -> Sandbox {
     sandbox
 }
 
-/// Sizes follow the length of this home's path.
+/// Replaces sizes, because they depend on the length of this home's path.
 fn sized(told: &str) -> String {
     let size = Regex::new(r" *[0-9.]+ (B|KiB|bytes?)\b").unwrap();
     size.replace_all(told, " [SIZE]").into_owned()
@@ -325,7 +325,7 @@ fn walk(directory: &std::path::Path) -> Vec<String> {
     found
 }
 
-/// Breaks every packed row of the database, so that no digest can be made of it.
+/// Corrupts every compressed row of the database, so that no digest can be made from it.
 pub fn damage(sandbox: &Sandbox) {
     let path = sandbox.home.join(".local/share/boswell/store.db");
     let mut bytes = fs::read(&path).unwrap();
@@ -343,7 +343,7 @@ pub fn damage(sandbox: &Sandbox) {
 fn a_loss_is_told_loudly_to_everybody() {
     let mut sandbox = Sandbox::new();
     sandbox.set("TZ", "UTC");
-    // Still at work, so that nobody has made a digest of it.
+    // The session is still active, so the sweep does not make its digest.
     write(&sandbox, 1, "2026-04-01T08:59:00Z");
     sandbox.run("sweep");
     damage(&sandbox);

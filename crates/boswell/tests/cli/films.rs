@@ -1,4 +1,4 @@
-//! `boswell render --to mp4|gif|cast`: films of sessions, from the memory and from bare logs.
+//! `boswell render --to mp4|gif|cast`: films of sessions, from the memory and from logs.
 
 use std::fs;
 
@@ -10,7 +10,7 @@ use crate::sandbox::Sandbox;
 
 const SESSION: &str = "5e550000-0000-4000-8000-000000000001";
 
-/// A secret, put together here so that no scanner finds it in the repository.
+/// Returns a secret, assembled here so that no scanner finds it in the repository.
 fn token() -> String {
     format!("ghp_{}", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8")
 }
@@ -56,13 +56,13 @@ fn a_session_becomes_a_film_with_its_secrets_masked_and_counted() {
     ");
     let film = fs::read(sandbox.home.join(format!("claude-{SESSION}.mp4"))).unwrap();
     assert_eq!(&film[4..8], b"ftyp");
-    // The same session gives the same film, into a stream as well.
+    // The same session gives the same film, also on stdout.
     let output = sandbox
         .command(&format!("render last --to mp4 -o - {SMALL}"))
         .output()
         .unwrap();
     assert!(output.stdout == film);
-    // What was made outside of the memory is named when the session is forgotten.
+    // `forget` lists files that were made outside of the memory.
     let told = sandbox.run(&format!("forget {SESSION} --dry-run"));
     assert!(told.contains(".mp4"), "{told}");
 }

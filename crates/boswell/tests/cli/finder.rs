@@ -1,4 +1,4 @@
-//! The finder as somebody at a terminal meets it: the real binary inside tmux.
+//! The finder on a terminal: the real binary inside tmux.
 
 use std::fs;
 use std::process::{Command, Output};
@@ -11,17 +11,17 @@ use testkit::logs::ClaudeLog;
 use crate::picture::check_picture;
 use crate::sandbox::Sandbox;
 
-/// How often the screen is looked at before a test gives up, and how long between two looks.
+/// The number of times a test reads the screen before it fails, and the pause between two reads.
 const LOOKS_MAX: usize = 400;
 const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
 
-/// A terminal with a shell in it; its server is this test's own and ends with it.
+/// A terminal with a shell. Its tmux server belongs to this test and ends with it.
 pub struct Terminal {
     sandbox: Sandbox,
 }
 
 impl Terminal {
-    /// None where there is no tmux: then the test is skipped, and says so.
+    /// Returns `None` if tmux is not installed; the test is then skipped and prints that.
     pub fn open(sandbox: Sandbox) -> Option<Self> {
         if Command::new("tmux").arg("-V").output().is_err() {
             writeln_skipped();
@@ -64,7 +64,7 @@ impl Terminal {
         self.tmux(&["send-keys", "-l", text]);
     }
 
-    /// Starts the finder and says how it ended.
+    /// Starts the finder in a shell that prints its exit code.
     fn start(&self) {
         self.write("clear; sh -c 'echo $$ > pid; exec \"$BOSWELL\"'; echo ended $?");
         self.press(&["Enter"]);
@@ -74,7 +74,7 @@ impl Terminal {
         String::from_utf8(self.tmux(&["capture-pane", "-p"]).stdout).unwrap()
     }
 
-    /// Waits until the screen is as it should be.
+    /// Waits until the screen meets a condition, and returns the screen.
     pub fn wait(&self, what: &str, is_there: impl Fn(&str) -> bool) -> String {
         for _ in 0..LOOKS_MAX {
             let screen = self.screen();
@@ -90,7 +90,7 @@ impl Terminal {
         self.wait(text, |screen| screen.contains(text))
     }
 
-    /// Whether the terminal shows what is typed, and takes it by lines.
+    /// Checks that the terminal echoes input and reads it by lines.
     pub fn assert_is_itself(&self) {
         self.write("clear; stty -a | tr ' ;' '\\n\\n' | grep -xE -- '-?(echo|icanon|isig|opost)' | xargs; echo told");
         self.press(&["Enter"]);
@@ -126,7 +126,7 @@ fn writeln_skipped() {
     eprintln!("skipped: tmux is not installed, nothing was tried on a terminal");
 }
 
-/// A home whose memory holds the made-up sessions.
+/// Returns a home whose memory contains the sessions of the demo.
 fn with_demo(mut sandbox: Sandbox) -> Sandbox {
     let told = sandbox.run("demo -o made-up");
     assert!(told.contains("Kept: the page"), "{told}");
@@ -135,7 +135,7 @@ fn with_demo(mut sandbox: Sandbox) -> Sandbox {
     sandbox
 }
 
-/// Every file of the memory with its bytes, but for what SQLite itself keeps beside an open database.
+/// Returns every file of the memory with its bytes, except those that SQLite keeps beside an open database.
 fn memory(sandbox: &Sandbox) -> Vec<(String, Vec<u8>)> {
     let mut files = Vec::new();
     let mut directories = vec![sandbox.home.join("made-up/.local/share/boswell")];
@@ -225,7 +225,7 @@ fn enter_reads_the_session_at_the_hit_and_q_returns_to_the_same_row() {
     );
     terminal.press(&["G"]);
     terminal.wait_for("100%");
-    // From the last line the search starts again at the top, where a call of the first turn has it in its result.
+    // The search wraps from the last line to the top, where the result of a call in the first turn matches.
     terminal.write("/push yet");
     terminal.press(&["Enter"]);
     terminal.wait("the result that has the words", |screen| {
@@ -311,7 +311,7 @@ fn a_session_that_cannot_be_resumed_stays_open_with_the_reason() {
     terminal.wait_for("3 sessions");
     terminal.press(&["Enter"]);
     terminal.wait_for("j/k turn");
-    // The directory of the made-up session does not exist.
+    // The directory of the demo's session does not exist.
     terminal.press(&["r"]);
     terminal.wait_for("the directory of this session is no longer there");
     terminal.press(&["q"]);
@@ -402,7 +402,7 @@ fn ctrl_c_leaves_the_reader_and_gives_the_terminal_back() {
     assert!(memory(&terminal.sandbox) == before, "the memory was written");
 }
 
-/// Closes the terminal after some keys and checks that the finder ends.
+/// Presses keys, closes the terminal, and checks that the finder ends.
 fn close_terminal(keys: &[&str]) {
     let Some(terminal) = Terminal::open(with_demo(Sandbox::new())) else {
         return;

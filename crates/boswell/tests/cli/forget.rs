@@ -1,4 +1,4 @@
-//! `boswell forget` and what was made of sessions outside of the memory; and what it asks before it takes many.
+//! `boswell forget` with copies of sessions outside of the memory, and its confirmation for many sessions.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use crate::finder::Terminal;
 use crate::sandbox::Sandbox;
 
 const DAY: &str = concat!(".local/share/boswell-reports/", "work/2026-03-31");
-/// Words that stand in one session and nowhere else.
+/// A text that occurs in one session only.
 const CANARY: &str = "the heron stands in the reeds";
 
 fn id(number: u32) -> String {
@@ -29,7 +29,7 @@ fn write(sandbox: &Sandbox, number: u32, prompt: &str) {
     );
 }
 
-/// Two sessions of yesterday, of which the first has words of its own.
+/// Returns a home with two sessions of yesterday. The first one contains [`CANARY`].
 fn sandbox() -> Sandbox {
     let mut sandbox = Sandbox::new();
     sandbox.set("TZ", "UTC");
@@ -39,7 +39,7 @@ fn sandbox() -> Sandbox {
     sandbox
 }
 
-/// A run without sizes, which follow the length of this home's path.
+/// Runs a line and replaces sizes, because they depend on the length of this home's path.
 fn told(sandbox: &Sandbox, line: &str) -> String {
     let size = regex::Regex::new(r" *[0-9.]+ (B|KiB|bytes?)\b").unwrap();
     let told = sandbox
@@ -63,7 +63,7 @@ fn files(directory: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// The files of this home that hold some words, but for the agent's own.
+/// Returns the files of this home that contain a text, except the logs of the agent.
 fn holding(sandbox: &Sandbox, words: &str) -> Vec<String> {
     let own = files(&sandbox.home).into_iter().filter(|path| {
         !path.starts_with(sandbox.home.join(".claude"))
@@ -115,7 +115,7 @@ fn days_reports_bundles_and_tables_are_listed_and_deleted_with_a_session() {
         "the tombstone, and nothing else"
     );
     assert!(!sandbox.home.join("day.zip").exists() && !sandbox.home.join(DAY).exists());
-    // The day is made anew without it, though its log is still there.
+    // The day is prepared again without the session, although its log still exists.
     assert_snapshot!(told(&sandbox, "prepare"), @"
     [DAY]
     --- stderr ---
@@ -181,7 +181,7 @@ fn a_subagent_lies_in_the_day_of_the_session_it_worked_for() {
         (&"workspace".into(), &true.into())
     );
     assert_eq!(holding(&sandbox, CANARY), [""; 0]);
-    // The session itself is a day again, without the subagent.
+    // The day still has the session itself, without the subagent.
     assert_snapshot!(told(&sandbox, "prepare"), @"
     [DAY]
     --- stderr ---
@@ -294,7 +294,7 @@ fn filters_leave_out_sessions_that_are_kept() {
     let answer: Value = serde_json::from_str(&sandbox.run("forget --agent claude --dry-run --json")).unwrap();
     assert_eq!(answer["sessions_kept"], 1, "{answer}");
     assert!(sandbox.run("cat 5e550001").contains(CANARY));
-    // Naming it is enough.
+    // The ID of a session protected by `keep` is enough to forget it.
     assert!(sandbox.run("forget 5e550001 --yes").contains("Forgotten: 1 session"));
 }
 
@@ -304,7 +304,7 @@ fn somebody_at_a_terminal_sees_the_list_and_is_asked() {
         return;
     };
     let ask = |answer: &str, last: &str| {
-        // What was asked before is gone before it is asked anew.
+        // Clears the screen, so that the wait below does not match the previous question.
         terminal.write("clear");
         terminal.press(&["Enter"]);
         terminal.wait("an empty screen", |screen| !screen.contains("orget"));

@@ -1,4 +1,4 @@
-//! Many hooks at once: every session that a hook named is in memory as soon as no note waits any more.
+//! Many hooks at once: the memory has every session that a hook named as soon as no note waits.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};
@@ -33,7 +33,7 @@ fn write_log(sandbox: &Sandbox, number: usize) {
     sandbox.write(&log(number), &text.jsonl());
 }
 
-/// A home with hooks, a store and no session in it.
+/// Returns a home with hooks, a store, and no session.
 fn home() -> Sandbox {
     let sandbox = Sandbox::new();
     sandbox.run("hooks install claude");
@@ -72,7 +72,7 @@ fn notes(sandbox: &Sandbox) -> usize {
     names.iter().filter(|name| name.ends_with(".json")).count()
 }
 
-/// Waits until no note is left. The lock of the ingest is not touched: taking it could stop the ingest.
+/// Waits until no note is left. Does not touch the ingest lock, because taking it could stop the ingest.
 fn wait_until_taken_in(sandbox: &Sandbox) {
     let (_sender, receiver) = channel::<()>();
     for _ in 0..6_000 {
@@ -125,7 +125,8 @@ fn every_session_of_fifty_hooks_at_once_is_read() {
     assert_eq!(sessions(&sandbox), (0..50).collect::<Vec<_>>());
 }
 
-/// Waits until another process waits for the lock that `file` holds. The kernel lists a process that waits with `->`, the lock by its inode.
+/// Waits until another process waits for the lock that `file` holds. In `/proc/locks`, `->` marks a waiting process,
+/// and the inode identifies the lock.
 #[cfg(target_os = "linux")]
 fn wait_for_a_waiting_process(file: &File) {
     use std::os::unix::fs::MetadataExt;
@@ -148,12 +149,13 @@ fn an_ingest_leaves_the_note_of_a_hook_that_comes_after_it_listed_its_logs() {
     (0..2).for_each(|number| write_log(&sandbox, number));
     let writing = hold(store(&sandbox).join("lock"));
     hook(&sandbox, 0);
-    // The ingest of the first hook has listed the logs it reads, and waits for us before it writes.
+    // The ingest of the first hook has listed the logs it reads, and waits for this test before it writes.
     wait_for_a_waiting_process(&writing);
     hook(&sandbox, 1);
     assert_eq!(notes(&sandbox), 2);
     drop(writing);
-    // A note goes only if the log that it names was read: the second one waits for the next sweep of the same ingest.
+    // The ingest deletes a note only if it read the log in the note. The second note therefore waits for the next sweep
+    // of the same ingest.
     wait_until_taken_in(&sandbox);
     assert_eq!(sessions(&sandbox), [0, 1]);
 }
@@ -165,11 +167,11 @@ fn a_sweep_leaves_notes_that_arrive_after_its_walk() {
     let writing = hold(store(&sandbox).join("lock"));
     let mut sweep = sandbox.command("sweep");
     let mut sweep = sweep.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-    // It has walked the roots once it waits for us.
+    // A sweep that waits for the lock has already walked the roots.
     let mut lines = BufReader::new(sweep.stderr.take().unwrap()).lines();
     let waiting = lines.next().unwrap().unwrap();
     assert!(waiting.contains("Waiting"), "{waiting}");
-    // No other process reads the notes meanwhile.
+    // Prevents other processes from reading the notes meanwhile.
     let ingest = hold(store(&sandbox).join("spool/ingest.lock"));
     for number in 1..5 {
         write_log(&sandbox, number);
@@ -191,7 +193,7 @@ fn a_log_that_cannot_be_read_does_not_keep_the_ingest_running() {
     let sandbox = home();
     sandbox.run("hooks install codex");
     write_log(&sandbox, 0);
-    // A file that is not zstd in spite of its name.
+    // A file with the extension of zstd that is not zstd.
     let broken = format!(
         ".codex/sessions/2026/04/01/rollout-2026-04-01T08-55-00-{}.jsonl.zst",
         id(1)
@@ -199,10 +201,10 @@ fn a_log_that_cannot_be_read_does_not_keep_the_ingest_running() {
     sandbox.write(&broken, "this is not zstd");
     call(&sandbox, "codex", &id(1), &sandbox.path(&broken));
     hook(&sandbox, 0);
-    // The ingest ends, though a note stays.
+    // The ingest ends, although a note is left.
     drop(hold(store(&sandbox).join("spool/ingest.lock")));
     assert_eq!((sessions(&sandbox), notes(&sandbox)), (vec![0], 1));
-    // The next whole sweep finds nothing there any more.
+    // The log no longer exists for the next full sweep, which deletes the note.
     fs::remove_file(sandbox.home.join(&broken)).unwrap();
     sandbox.run("sweep");
     assert_eq!((sessions(&sandbox), notes(&sandbox)), (vec![0], 0));

@@ -1,4 +1,5 @@
-//! Hooks and wrapped commands: what agents tell, how their settings are edited, and that nobody is ever in their way.
+//! Hooks and wrapped commands: the payloads of the agents, the edits of their settings, and that nothing delays or
+//! fails an agent.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -22,7 +23,7 @@ fn store(sandbox: &Sandbox) -> PathBuf {
     sandbox.home.join(".local/share/boswell")
 }
 
-/// Calls a hook as an agent does.
+/// Calls a hook like an agent does.
 fn hook(sandbox: &Sandbox, agent: &str, payload: &[u8]) -> Output {
     let home = store(sandbox);
     let mut command = sandbox.command("hook");
@@ -32,7 +33,7 @@ fn hook(sandbox: &Sandbox, agent: &str, payload: &[u8]) -> Output {
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
-    // It may be gone before it has read all of it.
+    // The hook may exit before it has read all of it.
     _ = child.stdin.take().unwrap().write_all(payload);
     child.wait_with_output().unwrap()
 }
@@ -42,7 +43,7 @@ fn check_quiet(output: &Output) {
     assert!(output.stdout.is_empty() && output.stderr.is_empty(), "{output:?}");
 }
 
-/// Waits until what a hook started is done: it holds a lock for as long as it works.
+/// Waits until the ingest that a hook started is done: it holds a lock while it works.
 fn settle(sandbox: &Sandbox) {
     let spool = store(sandbox).join("spool");
     let (_sender, receiver) = channel::<()>();
@@ -63,7 +64,7 @@ fn json(sandbox: &Sandbox, line: &str) -> Value {
     serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"))
 }
 
-/// Logs of all three agents.
+/// Returns a home with logs of all three agents.
 fn with_logs() -> Sandbox {
     let sandbox = Sandbox::new();
     let log = ClaudeLog::new(CLAUDE)
@@ -98,7 +99,7 @@ fn codex_text(cwd: &str) -> String {
     lines.map(|line| line + "\n").concat()
 }
 
-/// What each agent hands over for each event, shaped as its makers describe it.
+/// Returns the payload of each agent for each event, as its documentation describes it.
 fn payloads(sandbox: &Sandbox) -> Vec<(&'static str, String)> {
     let own = |name: &str, more: &str, id: &str, log: &str| {
         let path = sandbox.path(log);
@@ -144,7 +145,7 @@ fn payloads(sandbox: &Sandbox) -> Vec<(&'static str, String)> {
         grok("grok", "stop_cancelled", r#","reason":"user_interrupt""#),
         grok("grok", "subagent_stop", ""),
         grok("grok", "session_end", r#","reason":"shutdown","turnCount":1"#),
-        // Grok runs Claude's hooks, too: told twice, it happened once.
+        // Grok runs Claude's hooks, too: two reports of one event count once.
         grok("claude", "session_end", r#","reason":"shutdown","turnCount":1"#),
     ]
 }
@@ -232,7 +233,7 @@ fn a_failure_that_only_a_hook_tells_of_decides_how_the_session_came_out() {
     check_quiet(&hook(&sandbox, "claude", of("StopFailure").as_bytes()));
     check_quiet(&hook(&sandbox, "claude", of("SessionEnd").as_bytes()));
     settle(&sandbox);
-    // Nobody has to wait until it was quiet for a while: its end was told.
+    // The hook reported the end, so the digest need not wait until the log is quiet.
     let digest = json(&sandbox, &format!("digest {CLAUDE} --json"));
     assert_eq!(
         (&digest["outcome"], &digest["reason"]),
@@ -256,7 +257,7 @@ fn a_log_that_lags_behind_its_hook_is_waited_for() {
     sandbox.run("hooks install claude");
     let payload = payloads(&sandbox).swap_remove(4).1;
     check_quiet(&hook(&sandbox, "claude", payload.as_bytes()));
-    // Whatever the ingest has read by now, the rest comes later.
+    // The rest of the log arrives after the ingest has processed the note.
     let spool = store(&sandbox).join("spool");
     let (_sender, receiver) = channel::<()>();
     while names_in(&spool).iter().any(|name| name.ends_with(".json")) {
@@ -279,7 +280,7 @@ fn a_log_that_lags_behind_its_hook_is_waited_for() {
 fn a_hook_never_fails_and_never_says_a_word() {
     let sandbox = with_logs();
     let payload = payloads(&sandbox).swap_remove(4).1;
-    // No memory, and nobody installed anything.
+    // Without a memory and without installed hooks.
     check_quiet(&hook(&sandbox, "claude", payload.as_bytes()));
     settle(&sandbox);
     sandbox.run("hooks install claude");
@@ -310,14 +311,14 @@ fn a_hook_never_fails_and_never_says_a_word() {
     ] {
         check_quiet(&sandbox.command(line).output().unwrap());
     }
-    // The configuration is broken, and somebody writes.
+    // With an invalid configuration, and while another process writes.
     sandbox.write_user_config("this is no toml [");
     check_quiet(&hook(&sandbox, "claude", payload.as_bytes()));
     let lock = File::options().write(true).open(store(&sandbox).join("lock")).unwrap();
     lock.lock().unwrap();
     check_quiet(&hook(&sandbox, "claude", payload.as_bytes()));
     drop(lock);
-    // What was noted meanwhile is there when all is well again.
+    // The next sweep with a valid configuration reads the notes written meanwhile.
     sandbox.write_user_config("");
     sandbox.run("sweep");
     let facts = facts(&sandbox, &format!("claude:{CLAUDE}"));
@@ -345,7 +346,7 @@ fn settings_written_by_hand_are_the_same_again_byte_for_byte() {
         assert!(!installed.contains("error"), "{installed}");
         let now = fs::read_to_string(sandbox.home.join(".claude/settings.json")).unwrap();
         assert_eq!(now.matches("hook claude --home").count(), 5, "{now}");
-        // Again, it changes nothing.
+        // A second installation changes nothing.
         assert!(sandbox.run("hooks install claude").contains("are there already"));
         assert_eq!(
             fs::read_to_string(sandbox.home.join(".claude/settings.json")).unwrap(),
@@ -517,7 +518,7 @@ fn status_says_where_hooks_are_and_when_they_were_last_heard_of() {
     Grok  never heard of
       user  [HOME]/.grok/hooks/boswell.json  not installed
     ");
-    // The program was moved away.
+    // The program in the settings no longer exists.
     let path = sandbox.home.join(".claude/settings.json");
     let text = fs::read_to_string(&path).unwrap();
     fs::write(&path, text.replace(env!("CARGO_BIN_EXE_boswell"), "/gone/boswell")).unwrap();
@@ -526,7 +527,7 @@ fn status_says_where_hooks_are_and_when_they_were_last_heard_of() {
     assert_eq!(told["hooks"][0]["last_event"], "session_end", "{told}");
 }
 
-/// A program that is called like an agent and does what a shell script says.
+/// Installs a shell script with the name of an agent.
 #[cfg(unix)]
 fn agent(sandbox: &mut Sandbox, script: &str) {
     use std::os::unix::fs::PermissionsExt;
@@ -582,7 +583,7 @@ fn a_wrapped_command_has_its_streams_and_its_end_to_itself_and_its_session_is_ke
     warning: cannot run `nothing-like-this`: No such file or directory (os error 2)
     --- exit 127 ---
     ");
-    // Whatever is wrong with us, the command runs.
+    // The command runs even if our configuration is invalid.
     sandbox.write_user_config("no toml [");
     let told = run("run -- codex exec");
     assert!(
@@ -599,7 +600,7 @@ fn signals_reach_a_wrapped_command_and_its_death_is_told_as_shells_do() {
     let mut sandbox = Sandbox::new();
     agent(&mut sandbox, ":");
     for (signal, words, code) in [("TERM", "heard", 7), ("INT", "int", 8)] {
-        // A shell hears a signal between two programs: it waits for short ones.
+        // A shell runs its trap only between two programs, so the loop waits for short ones.
         sandbox.write(
             "bin/codex",
             &format!(

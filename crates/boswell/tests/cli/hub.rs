@@ -1,4 +1,5 @@
-//! One memory on a server: the same answers as from a directory, moved and delivered to, and no password anywhere.
+//! A memory on a server: the same answers as from a directory, `hub move` and `hub push`, and no password in any
+//! output.
 
 use std::fs;
 use std::process::Command;
@@ -10,7 +11,7 @@ use testkit::truth;
 
 use crate::sandbox::Sandbox;
 
-/// Questions, each asked of both memories. What is shown of sizes on disk and of places differs by nature.
+/// Questions for both memories. Sizes on disk and locations differ by nature and are not among them.
 const QUESTIONS: &[&str] = &[
     "sessions --json",
     "sessions --agent grok --json",
@@ -40,7 +41,7 @@ fn home() -> Sandbox {
     sandbox
 }
 
-/// Runs a command with the memory in a directory of this name, or at a URL beside it.
+/// Runs a command with the memory in the directory `memory`, or at the URL in `store`.
 fn ask(sandbox: &Sandbox, store: Option<&str>, line: &str) -> String {
     let mut command: Command = sandbox.command(line);
     command.env("BOSWELL_HOME", sandbox.path("memory"));
@@ -56,7 +57,7 @@ fn ask(sandbox: &Sandbox, store: Option<&str>, line: &str) -> String {
         output.status.code(),
         String::from_utf8_lossy(&output.stderr)
     );
-    // How a search went about it is the one thing that may differ.
+    // Only the cost of a search may differ.
     let mut told = told;
     for name in ["took_ms", "frames_asked", "frames_read"] {
         if let Some((before, after)) = told.split_once(&format!("\"{name}\":")) {
@@ -98,7 +99,7 @@ fn a_memory_on_a_server_answers_as_one_in_a_directory() {
     }
 }
 
-/// Questions about who, each asked of both memories.
+/// Questions with users and machines, for both memories.
 const WHO: &[&str] = &[
     "usage --by user --json",
     "usage --by machine,user --csv",
@@ -144,12 +145,12 @@ fn what_several_people_did_is_told_by_person_and_by_machine() {
         let own = json(&format!("usage --user {user} --json --no-sweep"));
         own["totals"]["calls"].as_u64().unwrap()
     };
-    // Together they are the team.
+    // The two users together make up the team.
     let team = all["totals"]["calls"].as_u64().unwrap();
     assert!(calls("ada") > 0 && calls("ben") > 0, "{all}");
     assert_eq!(calls("ada") + calls("ben"), team);
     assert!(ask(&sandbox, Some(&url), "sessions --user nobody --no-sweep").contains("Some(1)"));
-    // A day of the team, and of each of them.
+    // The diary of one day, for the team and for each user.
     let sessions = |line: &str| {
         let day = json(&format!("{line} --json --no-sweep"));
         day["totals"]["sessions"]
@@ -171,7 +172,7 @@ fn what_several_people_did_is_told_by_person_and_by_machine() {
         of_users = [of_users[0] + own[0], of_users[1] + own[1]];
     }
     assert!(of_users[0] + of_users[1] > 0);
-    // Another machine that has the same logs and one of its own changes nothing of who wrote them.
+    // A second machine with the same logs and one of its own does not change the recorded authors.
     let other = home();
     let text = "{\"type\":\"user\",\"sessionId\":\"s\",\"message\":{\"content\":\"mine\"}}\n";
     other.write(
@@ -237,7 +238,7 @@ fn a_sweep_delivers_where_it_is_told_to_and_a_server_that_is_away_is_no_error() 
         (sessions(0), sessions(1))
     };
     assert_eq!(held().1, 0);
-    // Nothing was lost, and nothing is there twice.
+    // The server has every session once.
     for _ in 0..2 {
         let told = ask(&sandbox, None, "sweep");
         assert!(told.contains("Some(0)") && !told.contains("not delivered"), "{told}");
@@ -245,7 +246,7 @@ fn a_sweep_delivers_where_it_is_told_to_and_a_server_that_is_away_is_no_error() 
         assert!(here > 5, "{here}");
         assert_eq!(here, there);
     }
-    // A question that only looks for what is new delivers nothing.
+    // The sweep before a question does not push.
     let before = server.run_in(url.rsplit('/').next().unwrap(), "SELECT count(*) FROM operations");
     ask(&sandbox, None, "sessions --json");
     assert_eq!(
@@ -254,7 +255,7 @@ fn a_sweep_delivers_where_it_is_told_to_and_a_server_that_is_away_is_no_error() 
     );
 }
 
-/// What a command asks the kernel of the network, or none where that cannot be seen.
+/// Returns the network system calls of a command, or `None` if they cannot be traced.
 fn network(sandbox: &Sandbox, line: &str, store: Option<&str>) -> Option<String> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let strace = std::env::split_paths(&path)
@@ -272,7 +273,7 @@ fn network(sandbox: &Sandbox, line: &str, store: Option<&str>) -> Option<String>
         .envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))))
         .envs(store.map(|url| ("BOSWELL_STORE", url)));
     traced.output().ok()?;
-    // Where nothing may be traced not even the start of the program is seen.
+    // If tracing is not permitted, the trace does not even contain the start of the program.
     fs::read_to_string(trace).ok().filter(|seen| seen.contains("execve"))
 }
 

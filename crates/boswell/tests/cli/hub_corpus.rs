@@ -1,5 +1,5 @@
-//! Every verb that answers, asked of a memory in a directory and of one on a server, over real logs: the answers are the same. Told where
-//! `BOSWELL_CORPUS` names a directory of logs, passed over where it does not.
+//! Compares the answers of every verb over real logs, from a memory in a directory and from one on a server. Needs
+//! `BOSWELL_CORPUS`, the directory of the logs, and is skipped without it.
 
 mod logs;
 mod mcp;
@@ -16,8 +16,9 @@ use testkit::postgres::Postgres;
 use self::logs::{below, lay_out};
 use crate::sandbox::Sandbox;
 
-/// What is asked with `--json`, in this order. `DAY` is a day of which there is something, `SESSION` a session of each agent, `LOG` one of
-/// their logs, `FILE` a file that was edited, and `OUT` a directory of each memory for what is written; what was written is compared in the end.
+/// Command lines run with `--json`, in this order. `DAY` is a day with sessions, `SESSION` a session of each agent,
+/// `LOG` one of their logs, `FILE` an edited file, and `OUT` an output directory for each memory. The test compares the
+/// written files at the end.
 const QUESTIONS: &[&str] = &[
     "sessions",
     "sessions --agent codex --limit 3",
@@ -94,7 +95,7 @@ const QUESTIONS: &[&str] = &[
     "doctor --deep",
 ];
 
-/// Verbs that are asked otherwise below, or that ask no memory, or say what must not be the same.
+/// Verbs that are tested differently below, that use no memory, or whose answers must differ.
 const ELSEWHERE: &[(&str, &str)] = &[
     ("search", "asked below: what is found is compared in any order"),
     ("mcp", "asked below, tool by tool"),
@@ -108,7 +109,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("schema", "does not open the memory"),
 ];
 
-/// Searches: the same turns are found, in whichever order.
+/// Searches. Both memories must find the same turns, in any order.
 const SEARCHES: &[&str] = &[
     "error",
     "the",
@@ -158,10 +159,10 @@ impl Side<'_> {
         self.without_places(&told)
     }
 
-    /// Where it lies is the one thing that they must not say alike.
+    /// Replaces the location of the memory, the only text that must differ.
     fn without_places(&self, told: &str) -> String {
         let told = told.replace(&self.sandbox.path(self.name), "[MEMORY]");
-        // As a zip writes it.
+        // The form of the path inside a zip.
         told.replace(&format!("~/{}", self.name), "[MEMORY]")
     }
 
@@ -170,12 +171,12 @@ impl Side<'_> {
         serde_json::from_str(told.lines().next().unwrap_or_default()).unwrap_or_default()
     }
 
-    /// Where it writes.
+    /// Returns the output directory of this memory.
     fn out(&self) -> PathBuf {
         self.sandbox.home.join(format!("{}-out", self.name))
     }
 
-    /// Every file that it wrote: rows of tables in any order, the files in a zip, and all others as they are.
+    /// Returns every written file: rows of tables in any order, the files in a zip, and all others unchanged.
     fn written(&self) -> BTreeMap<String, String> {
         let mut paths = Vec::new();
         below(&self.out(), &mut paths);
@@ -211,7 +212,7 @@ impl Side<'_> {
     }
 }
 
-/// An answer without what the place of a memory decides: its name, its size on disk, and how long something took.
+/// Removes values that depend on the location of a memory: its name, its size on disk, and durations.
 fn told(question: &str, text: &str) -> String {
     let Some(Ok(mut value)) = text.lines().next().map(serde_json::from_str::<Value>) else {
         return text.to_owned();
@@ -227,7 +228,7 @@ fn told(question: &str, text: &str) -> String {
         ],
         Some("doctor") => &["path"],
         Some("sweep" | "rebuild") => &["duration_ms"],
-        // How well it packs depends on the names of places in it.
+        // The paths in a zip affect how well it compresses.
         Some("bundle") => &["bytes"],
         _ => &[],
     };
@@ -247,7 +248,7 @@ fn leave_out(value: &mut Value, names: &[&str]) {
     }
 }
 
-/// What a search found, in any order.
+/// Returns the hits of a search, in any order.
 fn found(answer: &Value) -> BTreeSet<String> {
     let hits = answer["hits"].as_array().or(answer["results"].as_array());
     hits.into_iter().flatten().map(ToString::to_string).collect()
@@ -293,7 +294,7 @@ fn every_verb_answers_from_a_server_as_from_a_directory() {
     if ours != theirs {
         differing.push(format!("mcp:\n{}", differs_at(&ours, &theirs)));
     }
-    // Before text is let go: there is most to find.
+    // Searches before the eviction, when there is most to find.
     let hits = search(&sides, &mut differing);
     ask_all(&sides, &chosen, &mut differing);
     compare_written(&sides, &mut differing);
@@ -301,9 +302,9 @@ fn every_verb_answers_from_a_server_as_from_a_directory() {
     assert!(hits > 100, "{hits} hits");
 }
 
-/// What is asked about.
+/// The sessions, day and file that questions refer to.
 struct Chosen {
-    /// A session of each agent, and a log.
+    /// A session of each agent, and one of its logs.
     sessions: Vec<(String, String)>,
     day: String,
     /// A file that was edited.
@@ -321,12 +322,12 @@ impl Chosen {
             (uid.unwrap().to_owned(), log_of(side, agent))
         });
         let days = side.json(&["days", "--limit", "1000", "--json", "--no-sweep"]);
-        // The clock of a sandbox stands still, and days to come are refused.
+        // The clock of a sandbox is fixed, and future days are rejected.
         let past = |day: &&Value| day["date"].as_str().is_some_and(|date| date < "2026-04-01");
         let days = days["days"].as_array().unwrap().iter().filter(past);
         let day = days.max_by_key(|day| day["turns"].as_u64());
         let sessions: Vec<(String, String)> = sessions.collect();
-        // Whoever asks for a digest makes it, so that both are asked.
+        // A question for a digest creates it, so both memories are asked.
         let [digest, _] = sides
             .each_ref()
             .map(|side| side.json(&["digest", &sessions[0].0, "--json", "--no-sweep"]));
@@ -338,7 +339,7 @@ impl Chosen {
     }
 }
 
-/// Asks all questions in their order.
+/// Runs all questions in order.
 fn ask_all(sides: &[Side<'_>; 2], chosen: &Chosen, differing: &mut Vec<String>) {
     for question in QUESTIONS {
         let is_of_each = ["SESSION", "LOG", "-N"].iter().any(|word| question.contains(word));
@@ -381,7 +382,7 @@ fn compare_written(sides: &[Side<'_>; 2], differing: &mut Vec<String>) {
     }
 }
 
-/// Asks for everything that is searched. Gives how much was found.
+/// Runs all searches. Returns the number of hits.
 fn search(sides: &[Side<'_>; 2], differing: &mut Vec<String>) -> usize {
     let mut hits = 0;
     let [here, there] = sides;
@@ -400,7 +401,7 @@ fn search(sides: &[Side<'_>; 2], differing: &mut Vec<String>) -> usize {
     hits
 }
 
-/// The words of a line behind our own flags: a command that is run has flags of its own.
+/// Splits a line and puts our own flags first, because a wrapped command has its own flags.
 fn arguments(line: &str) -> Vec<&str> {
     ["--json", "--no-sweep"]
         .into_iter()
@@ -408,7 +409,7 @@ fn arguments(line: &str) -> Vec<&str> {
         .collect()
 }
 
-/// A log of an agent.
+/// Returns the path of a log of an agent.
 fn log_of(side: &Side<'_>, agent: &str) -> String {
     let mut paths = Vec::new();
     below(&side.sandbox.home.join(format!(".{agent}")), &mut paths);
@@ -437,7 +438,7 @@ fn no_verb_is_left_out_of_what_is_compared() {
     );
 }
 
-/// The first place at which two texts differ, with a little around it.
+/// Returns the first difference between two texts, with some context.
 fn differs_at(ours: &str, theirs: &str) -> String {
     let at = ours.bytes().zip(theirs.bytes()).take_while(|(a, b)| a == b).count();
     let around = |text: &str| {

@@ -1,4 +1,5 @@
-//! A memory that a team shares: what one of them takes away, what the others may have written into it, and what is told of all of it.
+//! A memory that a team shares: removals, hostile text of others, messages of a server, `hub status`, and the writer of
+//! each session.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -63,7 +64,7 @@ fn what_is_taken_away_or_forgotten_here_is_taken_away_there_by_the_next_push() {
     assert_eq!((&pushed["taken_back"], &pushed["forgotten"]), (&4.into(), &0.into()));
     let said = "SELECT count(*) FROM tags, annotations, keeps";
     assert_eq!(server.run_in(database(&url), said), "0");
-    // Whoever forgets is told that others have it, until they have not.
+    // `forget` reports that the server still has the session, until a push removes it there.
     let told = sandbox.run(&format!("forget {ID} --yes"));
     assert!(told.contains("`boswell hub push` takes it away there"), "{told}");
     let told = sandbox.run("hub push");
@@ -84,7 +85,7 @@ fn what_is_taken_away_or_forgotten_here_is_taken_away_there_by_the_next_push() {
     );
 }
 
-/// What plays tricks on a terminal, and what begins a line of its own.
+/// Control characters, and text that looks like an error of ours.
 const EVIL: &str = "chr(27) || '[31mred' || chr(155) || '2J' || chr(8238) || chr(10) || 'error: not ours' || chr(7)";
 
 #[test]
@@ -162,7 +163,7 @@ fn what_others_wrote_into_a_shared_memory_cannot_speak_to_the_terminal() {
         for stream in [output.stdout, output.stderr] {
             let told = String::from_utf8(stream).unwrap();
             let is_hidden = |c: char| (c.is_control() && c != '\n' && c != '\t') || c == '\u{202e}';
-            // A note may have lines, and so may a cell of a table for programs.
+            // A note may have several lines, and so may a cell of CSV.
             let has_lines = line.starts_with("note") || line.contains("--csv");
             let is_spoofed = told.contains("\nerror: not ours") && !has_lines;
             if told.contains(is_hidden) || is_spoofed {
@@ -233,7 +234,7 @@ fn numbers_that_no_log_could_tell_stop_no_command() {
     assert_eq!(failed, Vec::<String>::new());
 }
 
-/// A server that refuses everybody, in words of its own.
+/// Starts a server that refuses every connection with a message of its choice.
 fn refusing_server(words: &'static str) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -297,7 +298,7 @@ fn hub_status_says_what_is_where_and_what_to_do_next() {
         told.contains("1 session, 1 with raw text") && !told.contains("Hint"),
         "{told}"
     );
-    // Away and refused are two things, and neither is an empty memory.
+    // A server that cannot be reached differs from one that refuses, and neither is an empty memory.
     deliver_to(&sandbox, "postgres://ada@127.0.0.1:1/memory");
     let status = json(&sandbox, "hub status");
     assert_eq!(status["places"][1]["is_away"], true);

@@ -1,4 +1,4 @@
-//! `boswell sweep`, `boswell cat` and `boswell rebuild`: what is read is kept.
+//! `boswell sweep`, `boswell cat` and `boswell rebuild`: swept lines are kept.
 
 use std::fs;
 
@@ -17,7 +17,7 @@ fn log_path() -> String {
 fn sandbox_with(log: &str) -> Sandbox {
     let mut sandbox = Sandbox::new();
     sandbox.set("TZ", "UTC");
-    // An hour after anything this test writes: nobody writes any more.
+    // An hour after anything this test writes, so the log is quiet.
     let later = jiff::Timestamp::now() + jiff::SignedDuration::from_hours(1);
     sandbox.set("BOSWELL_NOW", &later.to_string());
     sandbox.write(&log_path(), log);
@@ -88,7 +88,7 @@ fn without_a_memory_cat_says_how_to_make_one() {
 
 #[test]
 fn a_secret_reaches_neither_the_disk_nor_the_terminal() {
-    // Put together here, so that no scanner takes this test for a leak.
+    // Assembled here so that no scanner reports this test as a leak.
     let secret = format!("ghp_{}", "a1B2c3D4e5".repeat(4).chars().take(36).collect::<String>());
     let log = ClaudeLog::new(SESSION)
         .at("2026-03-31T09:00:00Z")
@@ -134,7 +134,7 @@ fn files(directory: &std::path::Path) -> Vec<std::path::PathBuf> {
     found
 }
 
-/// Every file of the home with its bytes.
+/// Returns every file of the home with its bytes.
 fn tree(sandbox: &Sandbox) -> Vec<(std::path::PathBuf, Vec<u8>)> {
     files(&sandbox.home)
         .into_iter()

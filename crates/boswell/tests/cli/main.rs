@@ -1,4 +1,4 @@
-//! The command line as people and agents meet it: the real binary, in a home of its own.
+//! The command line as people and agents use it: the real binary, in a home of its own.
 
 #![allow(clippy::unwrap_used)]
 

@@ -1,4 +1,4 @@
-//! What the settings say about secrets and about what is never read, through the real binary.
+//! Settings for secrets and for ignored logs, with the real binary.
 
 use insta::assert_snapshot;
 use serde_json::Value;
@@ -22,7 +22,7 @@ fn sandbox_with(prompt: &str) -> Sandbox {
 
 #[test]
 fn a_rule_of_the_user_masks_and_an_allowed_word_stays() {
-    // Put together here, so that no scanner takes this test for a leak.
+    // Assembled here so that no scanner reports this test as a leak.
     let token = |letter: &str| {
         format!(
             "ghp_{}",
@@ -54,7 +54,7 @@ fn a_rule_of_the_user_masks_and_an_allowed_word_stays() {
         );
         assert!(told.contains(&known) && !told.contains(&secret), "{told}");
     }
-    // Without the settings it is the other way round.
+    // Without the settings, the custom rule does not mask and the known value is masked.
     sandbox.write_user_config("");
     std::fs::remove_dir_all(sandbox.home.join(".local/share/boswell")).unwrap();
     for told in shown(&sandbox) {

@@ -1,4 +1,4 @@
-//! A screen of tmux as a picture for the README: text and colours in, SVG out.
+//! Draws a screen of tmux as a picture for the README: text and colours in, SVG out.
 
 use std::fmt::Write;
 use std::fs;
@@ -34,7 +34,7 @@ struct Pen {
 }
 
 impl Pen {
-    /// Takes the numbers of one sequence: `0;1`, or `38;5;6`.
+    /// Applies the numbers of one sequence: `0;1`, or `38;5;6`.
     fn take(&mut self, numbers: &str) {
         let mut numbers = numbers.split(';').map(|number| number.parse().unwrap_or(0_u8));
         while let Some(number) = numbers.next() {
@@ -100,7 +100,7 @@ fn to_svg(screen: &str) -> String {
     svg + "</svg>\n"
 }
 
-/// One run of text in one style. Its width is told, so that columns stay columns in every font.
+/// Writes a run of text in one style. It has an explicit width, so that columns align in every font.
 fn push_run(svg: &mut String, text: &str, column: usize, y: usize, pen: Pen) {
     let shown = text.trim();
     if shown.is_empty() {

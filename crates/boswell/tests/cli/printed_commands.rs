@@ -1,4 +1,4 @@
-//! Every command that an answer prints can be run: it parses, names one session, and finds it.
+//! Every command in an answer can be run: it parses, names one session, and finds it.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -8,13 +8,13 @@ use serde_json::Value;
 use testkit::home::{FixtureHome, LogSource, PlainRun};
 use testkit::verbs::{Ending, Exit, ExpectedExit, Invocation, Output, invocations};
 
-/// Far more than any run takes: only a run that hangs comes here.
+/// Far longer than any run takes: a run that reaches it hangs.
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// Error codes with which a printed command may end in a home that has settings already, and no agent's program.
+/// Errors that are allowed here, because the home already has settings and no agent is installed.
 const ALLOWED_ERRORS: &[&str] = &["no-program", "exists"];
 
-/// Verbs that run until they are interrupted, run another program, or ask questions.
+/// Verbs that run until interrupted, run another program, or ask questions.
 const NOT_RUN: &[&str] = &["watch", "run", "mcp", "hook", "setup"];
 
 #[test]
@@ -35,7 +35,7 @@ fn every_printed_command_runs() {
         let Some(line) = runnable(command, &home.path().to_string_lossy()) else {
             continue;
         };
-        // With `--json` an error has a code; help has no JSON.
+        // An error has a code only with `--json`, which `help` does not have.
         let line = if line.starts_with("help") {
             line
         } else {
@@ -55,7 +55,8 @@ fn every_printed_command_runs() {
     assert!(problems.is_empty(), "{}", problems.join("\n"));
 }
 
-/// Help prints examples, whose sessions are made up; a test of the command line parses them.
+/// Returns whether the commands in an answer are run. The examples in help texts name synthetic sessions, and a test of
+/// the command line parses them.
 fn is_checked(invocation: &Invocation) -> bool {
     let is_help = invocation.line.split(' ').any(|word| word.contains("help"));
     let is_short = matches!(invocation.ending, Ending::Itself | Ending::Input(_));
@@ -126,7 +127,7 @@ fn runnable(command: &str, home: &str) -> Option<String> {
     };
     let verb = line.split(' ').next()?;
     let is_verb = verb.chars().all(|c| c.is_ascii_lowercase());
-    // What a run wrote below `out` is removed after it.
+    // The test removes files below `out` after the run that wrote them.
     let is_removed = line.contains(&format!("{home}/out/"));
     if !is_verb || is_removed || line.split(' ').any(is_placeholder) || NOT_RUN.contains(&verb) {
         return None;

@@ -1,5 +1,6 @@
-//! Every verb on a real terminal: it ends, exits as it does without one, fits the width, and passes nothing of a log to the terminal that
-//! could play tricks with it. `cargo test -p boswell --test cli pty:: -- --nocapture` prints how each run went.
+//! Runs every verb on a real terminal: it ends, exits like without one, fits the width, and passes no control
+//! characters of a log to the terminal. `cargo test -p boswell --test cli pty:: -- --nocapture` prints the result of
+//! each run.
 
 mod diary;
 mod interrupt;
@@ -25,7 +26,7 @@ use crate::verbs;
 /// Widths of the terminals.
 const COLUMNS: [u16; 3] = [60, 80, 200];
 
-/// Far more than any run takes, also on a busy machine: only what hangs comes here.
+/// Far longer than any run takes on a busy machine: a run that reaches it hangs.
 const LIMIT: Duration = Duration::from_secs(120);
 /// The limit once a run has hung: the test has failed by then, and the other hangs should be reported soon.
 const LIMIT_AFTER_A_HANG: Duration = Duration::from_secs(30);
@@ -33,10 +34,12 @@ const LIMIT_AFTER_A_HANG: Duration = Duration::from_secs(30);
 /// One real log in this many is read, so that a debug build takes seconds.
 const CORPUS_STEP: usize = 24;
 
-/// How lines begin that the binary prints when it panics. Logs mention panics too, but never at the beginning of a line.
+/// The beginnings of lines that the binary prints if it panics. Logs mention panics too, but never at the beginning of
+/// a line.
 const PANICS: [&str; 2] = ["error: boswell stopped", "thread 'main'"];
 
-/// Verbs that pass a log on as it is: `cat` promises its bytes to programs. JSON escapes most control characters, but not these.
+/// Verbs that print a log unchanged: `cat` promises its bytes to programs. JSON escapes most control characters, but
+/// not these.
 const UNESCAPED: &[(&str, &[&str])] = &[("cat", &["\\u{9b}", "\\u{202e}"])];
 
 /// One run of an invocation on a terminal.
@@ -79,8 +82,8 @@ fn hostile_invocations() -> Vec<Invocation> {
     lines.into_iter().map(invocation).collect()
 }
 
-/// Returns the files and directories that a run left below the directories of output and of the memory and that others can read. Manual
-/// pages are for everybody, and so are the made-up logs of the demo.
+/// Returns the files and directories that a run left in the output directories or the memory and that other users can
+/// read. Manual pages and the synthetic logs of the demo may be readable.
 fn open_to_others(home: &FixtureHome) -> Vec<String> {
     use std::os::unix::fs::PermissionsExt;
     let changes = home.changes().unwrap();
@@ -106,7 +109,7 @@ fn open_to_others(home: &FixtureHome) -> Vec<String> {
         .collect()
 }
 
-/// Runs all invocations at every width over a home each, and without a terminal over another one.
+/// Runs all invocations at every width over a home for each, and without a terminal over another home.
 fn run_all(source: LogSource<'_>, invocations: &[Invocation]) -> Report {
     let place = tempfile::tempdir().unwrap();
     let binary = PathBuf::from(env!("CARGO_BIN_EXE_boswell"));
@@ -167,13 +170,13 @@ fn run_all(source: LogSource<'_>, invocations: &[Invocation]) -> Report {
     report
 }
 
-/// Returns whether a run on a terminal had another exit status than without one, although it asks no questions.
+/// Returns whether a run on a terminal had another exit status than the one without, although it asks no questions.
 fn is_other_exit(invocation: &Invocation, plain: Exit, on_terminal: Exit) -> bool {
     let is_same_kind = invocation.exit == invocation.plain_exit && invocation.exit != ExpectedExit::Any;
     is_same_kind && on_terminal != Exit::TimedOut && plain != on_terminal
 }
 
-/// Runs without a terminal. Returns how each run ended, and what it left for others to read.
+/// Runs without a terminal. Returns the exit status of each run, and the files it left readable for others.
 fn run_plain(home: &FixtureHome, invocations: &[Invocation]) -> Vec<(Exit, Vec<String>)> {
     let run = |invocation| {
         let exit = home.run(invocation, LIMIT).unwrap().exit;
@@ -221,7 +224,7 @@ fn check_exit(
     problems.push(format!("boswell {} {place}: {what}", invocation.line));
 }
 
-/// Checks that neither a bug of ours nor a log's control characters reach the terminal.
+/// Checks that neither a panic message nor a log's control characters reach the terminal.
 fn check_text(invocation: &Invocation, columns: u16, run: &TerminalRun, problems: &mut Vec<String>) {
     let screen = Screen::parse(&run.bytes);
     for line in screen.lines() {
@@ -229,7 +232,7 @@ fn check_text(invocation: &Invocation, columns: u16, run: &TerminalRun, problems
             problems.push(problem_of(invocation, columns, &format!("it panics: {line}")));
         }
     }
-    // A whole screen moves the cursor everywhere; its own tests look at what it draws.
+    // A full screen moves the cursor everywhere; separate tests check what it draws.
     if invocation.output == Output::Screen {
         return;
     }
@@ -249,7 +252,8 @@ fn check_text(invocation: &Invocation, columns: u16, run: &TerminalRun, problems
     }
 }
 
-/// Checks that paths in the home directory begin with `~`, unless a shell would not expand it there: in quotes, and in the lines of a log.
+/// Checks that paths in the home directory begin with `~`, except in quotes and in lines of a log, where a shell would
+/// not expand it.
 fn check_home(invocation: &Invocation, columns: u16, run: &TerminalRun, home: &Path, problems: &mut Vec<String>) {
     if invocation.output != Output::Text {
         return;
@@ -269,13 +273,13 @@ fn check_home(invocation: &Invocation, columns: u16, run: &TerminalRun, home: &P
     }
 }
 
-/// Returns how wide the widest line is that does not fit, where text has to fit. The home's own path counts as `[HOME]`, since it is longer on some
-/// machines than on others.
+/// Returns the width of the widest line if it does not fit, for invocations whose text must fit. The home's path counts
+/// as `[HOME]`, because its length depends on the machine.
 fn widest_line(invocation: &Invocation, limit: u16, run: &TerminalRun, home: &Path) -> Option<usize> {
     if invocation.output != Output::Text {
         return None;
     }
-    // Where the home and the binary are must not count: a checkout at another path has to measure the same.
+    // The paths of the home and the binary must not change the width.
     let home = home.to_string_lossy();
     let shorten = |line: String| {
         line.replace(&*home, "[HOME]")
@@ -286,7 +290,7 @@ fn widest_line(invocation: &Invocation, limit: u16, run: &TerminalRun, home: &Pa
     (widest > usize::from(limit)).then_some(widest)
 }
 
-/// Prints how each run went.
+/// Prints the result of each run.
 #[allow(
     clippy::print_stderr,
     reason = "shown with --nocapture: how long each verb takes on a terminal"
@@ -309,10 +313,12 @@ fn print_table(report: &Report) {
     }
 }
 
-/// How much wider than listed a line may be: durations and counts in it differ by a digit from run to run.
+/// The number of columns by which a line may exceed its listed width: durations and counts vary by a digit from run to
+/// run.
 const WIDTH_SLACK: usize = 3;
 
-/// Compares with the list of what is too wide: no new line, no wider one, and no entry for what fits.
+/// Compares the widths with the list: it must have every line that is too wide, no line may be wider than listed, and
+/// no listed line may fit.
 fn check_widths(too_wide: &BTreeMap<String, [usize; 3]>, problems: &mut Vec<String>) {
     let is_wider = |width: usize, known: usize| match known {
         0 => width > 0,

@@ -1,4 +1,4 @@
-//! `boswell read` and `boswell doctor` on made-up logs.
+//! `boswell read` and `boswell doctor` on synthetic logs.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use crate::sandbox::Sandbox;
 
 const SESSION: &str = "5e550000-0000-4000-8000-000000000001";
 
-/// A session with a bit of everything, at its place in the home.
+/// Returns a session with a bit of everything.
 fn session() -> ClaudeLog {
     ClaudeLog::new(SESSION)
         .at("2026-03-31T09:00:00Z")
@@ -190,13 +190,13 @@ fn a_spilled_result_is_shown_from_the_sessions_own_tree_only() {
     );
 }
 
-/// All keys of all records, as `record.key` and below.
+/// Collects all keys of a JSON value, at every depth.
 fn keys(value: &Value, found: &mut BTreeSet<String>) {
     match value {
         Value::Object(map) => {
             for (key, value) in map {
                 found.insert(key.clone());
-                // The keys of `models` are names.
+                // The keys of `models` are names of models, not fields.
                 if key == "models" {
                     map["models"]
                         .as_object()
@@ -213,7 +213,7 @@ fn keys(value: &Value, found: &mut BTreeSet<String>) {
     }
 }
 
-/// The first cells of the tables and all that stands in code quotes on the page.
+/// Returns every text in code quotes on a page.
 fn documented(page: &str) -> BTreeSet<String> {
     page.split('`').skip(1).step_by(2).map(str::to_owned).collect()
 }
@@ -226,7 +226,7 @@ fn every_field_of_the_json_is_documented_and_every_documented_field_is_printed()
     let log = ".claude/projects/-home-ada-shop/5e55a0ad-0001-4000-8000-0000000000aa.jsonl";
     let torn = std::fs::read_to_string(sandbox.home.join("home").join(log)).unwrap()
         + "{\"type\":\"new\",\"version\":\"9\"}\n{\"torn\n"
-        // Put together here, so that no scanner takes this test for a leak.
+        // Assembled here so that no scanner reports this test as a leak.
         + &format!("{{\"type\":\"user\",\"message\":{{\"content\":\"ghp_{}\"}}}}\n", "a1B2c3".repeat(6));
     sandbox.write(&format!("home/{log}"), &torn);
     let mut printed = BTreeSet::new();
@@ -284,7 +284,7 @@ fn every_field_of_the_json_is_documented_and_every_documented_field_is_printed()
         .filter(|line| line.starts_with("| `"))
         .filter_map(|line| line.split('|').nth(1));
     for name in first_cells.flat_map(|cell| cell.split('`').skip(1).step_by(2)) {
-        // Nothing makes unread files in this home, and logs are due only when they are old.
+        // Some fields are not printed here: this home has no unread files, and logs are due only when they are old.
         let is_printed = printed.contains(name) || others.contains(name);
         assert!(is_printed, "in docs/json.md, and not printed: {name}");
     }
@@ -309,7 +309,7 @@ fn the_doctor_tells_what_is_here() {
         &log_path(),
         &(session().jsonl() + "{\"torn\n{\"type\":\"tomorrow\",\"version\":\"9.9.9\"}\n"),
     );
-    // The age of the file is the machine's; everything else is ours.
+    // The age of the file depends on the machine's clock; everything else is fixed.
     let told = sandbox.run("doctor");
     let told: String = told
         .lines()

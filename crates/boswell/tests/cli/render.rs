@@ -1,4 +1,4 @@
-//! `boswell render`: pages and texts of sessions, from the memory and from bare logs.
+//! `boswell render`: pages and texts of sessions, from the memory and from logs.
 
 use std::fs::{self, OpenOptions};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -21,7 +21,7 @@ fn log_path(session: &str) -> String {
     format!(".claude/projects/-home-ada-app/{session}.jsonl")
 }
 
-/// A secret, put together here so that no scanner finds it in the repository.
+/// Returns a secret, assembled here so that no scanner finds it in the repository.
 fn token() -> String {
     format!("ghp_{}", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8")
 }
@@ -55,7 +55,7 @@ fn sandbox() -> Sandbox {
     sandbox
 }
 
-/// All that a page shows, taken out of its blocks.
+/// Returns all text that a page shows, unpacked from its blocks.
 pub(crate) fn text_of(page: &Path) -> String {
     let page = fs::read_to_string(page).unwrap();
     let mut text = String::new();
@@ -112,7 +112,7 @@ fn a_session_becomes_a_page_with_its_secrets_masked_and_counted() {
         std::os::unix::fs::PermissionsExt::mode(&fs::metadata(&page).unwrap().permissions()) & 0o777,
         0o600
     );
-    // What was made outside of the memory is named when the session is forgotten.
+    // `forget` lists files that were made outside of the memory.
     let told = sandbox.run(&format!("forget {SESSION} --dry-run"));
     assert!(told.contains("page.html"), "{told}");
 }
@@ -297,7 +297,7 @@ fn one_new_line_makes_one_page_again() {
     assert!(text_of(&pages[1]).contains("one more thing"));
     assert!(text_of(&site.join("index.html")).contains("make the tests green"));
     assert!(!text_of(&site.join("index.html")).contains(&token()));
-    // What is forgotten goes from the pages as well.
+    // Rendering again removes the page of a forgotten session.
     sandbox.run(&format!("forget {OTHER} --yes"));
     sandbox.run("render --all -o site");
     assert!(pages[0].exists() && !pages[1].exists());
@@ -311,7 +311,7 @@ fn a_watched_page_follows_its_log() {
     let mut command = sandbox.command("render log.jsonl -o page.html --watch");
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    // The path is told when the page is there.
+    // The command prints the path once the page exists.
     assert!(lines.next().unwrap().unwrap().ends_with("page.html"));
     let page = sandbox.home.join("page.html");
     assert!(fs::read_to_string(&page).unwrap().contains("<body data-reload=\"3\">"));

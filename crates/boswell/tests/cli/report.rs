@@ -1,4 +1,4 @@
-//! The written day: what it says, on which lines it stands, and what no log can make of its pages.
+//! The report of a day: its text, its citations, and that no log can inject anything into its pages.
 
 use std::fs;
 
@@ -16,7 +16,7 @@ fn log(id: &str) -> String {
     format!(".claude/projects/-home-ada-app/{id}.jsonl")
 }
 
-/// A file of yesterday's workspace.
+/// Reads a file of yesterday's workspace.
 fn of_day(sandbox: &Sandbox, name: &str) -> String {
     let path = sandbox.home.join(ROOT).join("work/2026-03-31").join(name);
     fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
@@ -26,7 +26,7 @@ pub fn bash(command: &str) -> Value {
     json!({ "command": command })
 }
 
-/// A session that mends something, is corrected, tests and commits.
+/// Returns a session with a fix, a correction, a test and a commit.
 fn login() -> ClaudeLog {
     let edit = json!({"file_path": "/home/ada/app/src/login.rs", "old_string": "a", "new_string": "b"});
     ClaudeLog::new(LOGIN)
@@ -61,7 +61,7 @@ fn login() -> ClaudeLog {
         .reply("Committed. Shall I push the branch to the server?")
 }
 
-/// A session of the same project that only looks.
+/// Returns a session of the same project that changes nothing.
 fn docs() -> ClaudeLog {
     ClaudeLog::new(DOCS)
         .at("2026-03-31T22:00:00Z")
@@ -132,7 +132,7 @@ fn a_piece_that_begins_with_something_pasted_is_called_as_its_session() {
     assert!(page.contains("thread main panicked"), "{page}");
 }
 
-/// All citations of a day, wherever they stand.
+/// Collects all citations of a report, at every depth.
 fn citations(value: &Value, found: &mut Vec<Value>) {
     match value {
         Value::Object(fields) => {
@@ -191,7 +191,7 @@ fn every_citation_is_of_the_index_and_every_turn_is_covered_once() {
     let all = covered.len();
     covered.dedup();
     assert_eq!((all, covered.len()), (turns.len(), turns.len()));
-    // No sentence goes without.
+    // Every sentence has a citation.
     fn check(value: &Value) {
         match value {
             Value::Object(fields) => {
@@ -226,7 +226,7 @@ fn the_same_logs_give_the_same_bytes_twice_and_elsewhere() {
     assert_ne!(here.home, there.home);
     let first = files(&here);
     assert_eq!(files(&here), first);
-    // Another clock and another day of writing change nothing.
+    // A different clock and day of writing change nothing.
     there.set("BOSWELL_NOW", "2026-05-20T20:00:00Z");
     there.run("report --date 2026-03-31");
     there.set("BOSWELL_NOW", "2026-04-01T11:00:00Z");

@@ -1,4 +1,4 @@
-//! The pages of a written day in a real browser: nothing in a log runs, citations open their turn, the search finds.
+//! The pages of a report in a real browser: nothing in a log runs, citations open their turn, and the search works.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,7 +12,7 @@ use testkit::logs::ClaudeLog;
 use crate::report::{ROOT, bash, home};
 use crate::sandbox::Sandbox;
 
-/// Text that tries to be more than text.
+/// Text that tries to be markup or a control sequence.
 const HOSTILE: [&str; 6] = [
     "</script><script>document.documentElement.dataset.owned='script'</script>",
     "<img src=x onerror=\"document.documentElement.dataset.owned='image'\">",
@@ -135,7 +135,7 @@ fn citations_open_their_turn_and_the_search_hides_the_rest() {
     assert!(searched.contains("places</output>"), "{searched}");
 }
 
-/// A page as a browser has it after its script ran; none where there is no browser.
+/// Returns a page after its script ran, or `None` if no browser is installed.
 fn in_browser(sandbox: &Sandbox, page: &Path, behind: &str) -> Option<String> {
     let path = std::env::var_os("PATH")?;
     let names = ["chromium", "chromium-browser", "google-chrome"];

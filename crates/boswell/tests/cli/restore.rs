@@ -1,4 +1,4 @@
-//! `boswell restore` and `boswell resume`: kept sessions go back to where they came from.
+//! `boswell restore` and `boswell resume`: kept sessions return to their original place.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use crate::sandbox::Sandbox;
 const SESSION: &str = "5e550000-0000-4000-8000-000000000001";
 const PROJECT: &str = ".claude/projects/-home-ada-app";
 
-/// A session with a subagent, its companion and a spilled result, swept.
+/// Returns a swept home: a session with a subagent, its companion and a spilled result.
 fn sandbox() -> Sandbox {
     let mut sandbox = Sandbox::new();
     sandbox.set("TZ", "UTC");
@@ -40,7 +40,7 @@ fn sandbox() -> Sandbox {
     sandbox
 }
 
-/// Every file below a directory.
+/// Returns every file below a directory.
 fn files(directory: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(directory).into_iter().flatten() {

@@ -1,4 +1,4 @@
-//! A home of its own for the binary, and what a run prints as one text.
+//! A home for the binary, and the output of a run as one text.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::process::{Command, Output, Stdio};
 
 use tempfile::TempDir;
 
-/// A home directory that lives as long as the test, and an environment with nothing else in it.
+/// A home directory that lives as long as the test, and an environment without any other variables.
 pub struct Sandbox {
     _dir: TempDir,
     pub home: PathBuf,
@@ -27,12 +27,12 @@ impl Sandbox {
         sandbox
     }
 
-    /// Where something lies in this home, as text.
+    /// Returns a path in this home as text.
     pub fn path(&self, name: &str) -> String {
         self.home.join(name).to_str().unwrap().to_owned()
     }
 
-    /// Sets a variable for all further runs.
+    /// Sets a variable for all later runs.
     pub fn set(&mut self, name: &str, value: &str) {
         self.variables.push((name.to_owned(), value.to_owned()));
     }
@@ -47,17 +47,17 @@ impl Sandbox {
         self.home.join(".config/boswell/config.toml")
     }
 
-    /// Writes the user file at the platform's place.
+    /// Writes the user's configuration file.
     pub fn write_user_config(&self, text: &str) {
         self.write(".config/boswell/config.toml", text);
     }
 
-    /// Runs the binary; `line` is split at spaces.
+    /// Runs the binary and returns its output as one text. `line` is split at spaces.
     pub fn run(&self, line: &str) -> String {
         self.told(&self.command(line).output().unwrap())
     }
 
-    /// The same with arguments that hold spaces.
+    /// Runs the binary with arguments that may contain spaces.
     pub fn run_args(&self, arguments: &[&str]) -> String {
         self.told(&self.command("").args(arguments).output().unwrap())
     }
@@ -76,7 +76,7 @@ impl Sandbox {
         command
     }
 
-    /// Output, messages and exit code as one text; this home is `[HOME]` in it.
+    /// Returns output, messages and exit code as one text, with `[HOME]` for this home.
     pub fn told(&self, output: &Output) -> String {
         let mut told = String::from_utf8(output.stdout.clone()).unwrap();
         if !output.stderr.is_empty() {
@@ -91,7 +91,7 @@ impl Sandbox {
         self.hide_home(&told)
     }
 
-    /// A text with `[HOME]` for this home, and `[DAYS]` for where the days of its diary lie.
+    /// Replaces this home with `[HOME]`, and the directory of its diary's days with `[DAYS]`.
     pub fn hide_home(&self, text: &str) -> String {
         let days = self.path(concat!(".local/share/boswell-reports/", "work/"));
         text.replace(&days, "[DAYS]/")
@@ -99,7 +99,7 @@ impl Sandbox {
     }
 }
 
-/// The names in a directory, sorted.
+/// Returns the names in a directory, sorted.
 pub fn names_in(dir: &Path) -> Vec<String> {
     let entries = fs::read_dir(dir)
         .unwrap()

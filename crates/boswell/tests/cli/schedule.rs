@@ -1,4 +1,4 @@
-//! `boswell schedule` and the sweeps it starts, with the schedulers themselves where the machine has them.
+//! `boswell schedule` and the sweeps it starts, with the real schedulers if the machine has them.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -44,7 +44,7 @@ fn json(told: &str) -> Value {
     serde_json::from_str(told.lines().next().unwrap()).unwrap()
 }
 
-/// Lets `crontab` be busybox's, with tables of the sandbox's own. None where there is no busybox that may do so.
+/// Uses busybox's `crontab` with tables in the sandbox. Returns `None` if busybox is missing or may not do that.
 fn with_crontab(sandbox: &mut Sandbox) -> Option<PathBuf> {
     let tables = PathBuf::from(sandbox.path("tables"));
     let programs = PathBuf::from(sandbox.path("programs"));
@@ -63,7 +63,7 @@ fn with_crontab(sandbox: &mut Sandbox) -> Option<PathBuf> {
     is_there.then_some(tables)
 }
 
-/// The one table in a directory of tables.
+/// Returns the path and the text of the only table in a directory.
 fn table(tables: &Path) -> (PathBuf, String) {
     let user = fs::read_dir(tables).unwrap().flatten().map(|entry| entry.path());
     let user = user.filter(|path| !path.ends_with("cron.update")).collect::<Vec<_>>();
@@ -169,7 +169,7 @@ fn a_real_cron_runs_the_line() {
     };
     sandbox.run("schedule install --with cron");
     let (path, text) = table(&tables);
-    // At the next minute, not at the next hour.
+    // Runs at the next minute, so that the test need not wait for the hour.
     let soon = text.replace("23 * * * *", "* * * * *");
     assert_ne!(soon, text);
     fs::write(&path, soon).unwrap();
@@ -191,7 +191,7 @@ fn a_real_cron_runs_the_line() {
     );
 }
 
-/// A process that does not outlive the test.
+/// A process that is killed on drop.
 struct Ended(Child);
 
 impl Drop for Ended {

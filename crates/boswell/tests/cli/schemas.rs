@@ -1,4 +1,4 @@
-//! What every verb prints with `--json` is valid against the schema that `boswell schema` prints.
+//! The JSON of every verb is valid against the schema that `boswell schema` prints.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use testkit::verbs::{Invocation, Output, invocations};
 
 use crate::verbs::{self, ListedVerbs};
 
-/// Far more than any run takes, also on a busy machine.
+/// Far longer than any run takes on a busy machine.
 const LIMIT: Duration = Duration::from_secs(120);
 
 /// One real log in this many is read, so that a debug build takes seconds.
@@ -19,15 +19,14 @@ const CORPUS_STEP: usize = 24;
 
 /// Verbs that print no JSON of their own, and why.
 const WITHOUT_JSON: &[&str] = &[
-    // Prints the bytes of a part as the agent wrote them.
-    "cat", // Answers in the protocol of MCP.
-    "mcp", // Prints what the wrapped command prints.
-    "run",
+    "cat", // Prints the bytes of a part as the agent wrote them.
+    "mcp", // Answers in the protocol of MCP.
+    "run", // Prints the output of the wrapped command.
 ];
-/// Verbs whose answers need a server or a log that grows: the tests of these verbs validate them.
+/// Verbs whose answers need a server or a growing log: their own tests validate them.
 const VALIDATED_ELSEWHERE: &[&str] = &["hub init", "hub move", "hub push", "watch"];
 
-/// Returns what a run without `--json` printed.
+/// Returns the output of a run without `--json`.
 fn text(home: &FixtureHome, arguments: &[&str]) -> String {
     let output = home.command().args(arguments).output().unwrap();
     assert!(output.status.success(), "{arguments:?}: {output:?}");
@@ -58,7 +57,8 @@ impl Schemas {
         }
     }
 
-    /// Returns the verb that gave an answer. The verb of the command line may be an alias; then the name in the answer counts.
+    /// Returns the verb that gave an answer. If the verb of the command line is an alias, the name in the answer
+    /// counts.
     fn verb_of(&self, invocation: &Invocation, answer: &Value) -> String {
         let verb = invocation.verb(&self.subcommands);
         let name = answer["schema"].as_str().and_then(|name| name.strip_prefix("boswell."));
@@ -73,16 +73,16 @@ fn listed_verbs(home: &FixtureHome) -> ListedVerbs {
     verbs::listed(|line| text(home, &line.split(' ').collect::<Vec<_>>()))
 }
 
-/// What was found about the JSON of all invocations.
+/// The results for the JSON of all invocations.
 #[derive(Default)]
 struct Checked {
-    /// What is wrong.
+    /// Errors of the validation.
     problems: Vec<String>,
     /// The verbs that gave an answer other than an error.
     answered: BTreeSet<String>,
 }
 
-/// Validates what all invocations print as JSON.
+/// Validates the JSON of all invocations.
 fn check(source: LogSource<'_>) -> Checked {
     let place = tempfile::tempdir().unwrap();
     let binary = PathBuf::from(env!("CARGO_BIN_EXE_boswell"));

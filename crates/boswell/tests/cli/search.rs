@@ -1,4 +1,4 @@
-//! What people ask the memory, through the binary.
+//! Searches of the memory, with the binary.
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
@@ -135,7 +135,7 @@ fn filters_hide_and_say_so_and_a_copied_turn_is_one_hit() {
     );
 }
 
-/// The uids of all hits of an answer, in its order.
+/// Returns the uids of all hits of an answer, in order.
 fn uids(answer: &Value) -> Vec<String> {
     let hits = answer["hits"].as_array().unwrap().iter();
     hits.map(|hit| hit["session_uid"].as_str().unwrap().to_owned())
@@ -174,7 +174,7 @@ fn names_notes_tags_titles_and_prompts_of_lost_logs_are_found() {
         assert_eq!(told["hits"][0]["kind"], kind, "{told}");
         assert!(uids(&told)[0].contains(uid), "{told}");
     }
-    // Words on a session are no turn of it, and no field of a log.
+    // An annotation is neither a turn of its session nor a field of a log.
     assert_eq!(asked(&sandbox, "search walrus migration --json")["total"], 0);
     assert_eq!(asked(&sandbox, "search dared in:answer --json")["total"], 0);
     assert_eq!(asked(&sandbox, "search dared -schema --json")["total"], 0);
@@ -204,7 +204,7 @@ fn logs_that_no_memory_holds_are_searched_where_they_lie_and_masked() {
         "backup/torn.jsonl",
         "{\"type\":\"user\",\"message\":{\"content\":\"a walr",
     );
-    // The fingerprint is another one on every machine.
+    // The fingerprint depends on the key of the machine.
     let told = sandbox.run("search walrus --in backup");
     let (before, after) = told.split_once("aws-access-key:").unwrap();
     assert_snapshot!(format!("{before}aws-access-key:…{}", &after[8..]), @"
@@ -285,7 +285,7 @@ fn logs_of_all_agents_are_searched_and_give_what_the_memory_gives() {
     assert_eq!(agents.len(), 3, "{agents:?}");
 }
 
-/// Many short sessions, the words of each in one prompt.
+/// Returns a home with many short sessions, each with its text in one prompt.
 fn crowd() -> Sandbox {
     let mut sandbox = Sandbox::new();
     sandbox.set("TZ", "UTC");
@@ -358,7 +358,7 @@ fn filters_by_branch_tool_task_model_and_repository_narrow_lists_and_searches() 
         asked(&sandbox, "search walrus --limit 0 --json --domain Work")["sessions"],
         10
     );
-    // A tool is one of texts for a search: what it gave back is found, the prompt is not.
+    // With `--tool`, only that tool's calls are searched: its result is found, the prompt is not.
     let told = asked(&sandbox, "search walrus --tool Read --limit 1 --json");
     assert_eq!(told["hits"][0]["field"], "output", "{told}");
 }
@@ -424,7 +424,7 @@ fn the_printed_command_names_one_session_even_if_ids_of_several_agents_begin_ali
         &format!(".codex/sessions/2026/03/31/rollout-2026-03-31T10-00-00-{id}.jsonl"),
         &format!("{}\n", rollout.join("\n")),
     );
-    // Of this one only a prompt is left.
+    // Only a prompt of this session is left, in the history.
     sandbox.write(
         ".claude/history.jsonl",
         "{\"display\":\"an old question\",\"timestamp\":1774900000000,\"project\":\"/home/ada/app\",\"sessionId\":\"5e550001-0000-4000-8000-0000000000ff\"}\n",
@@ -450,7 +450,7 @@ fn the_printed_command_names_one_session_even_if_ids_of_several_agents_begin_ali
             "{command}: {shown}"
         );
     }
-    // The list has room for the same ids.
+    // The list prints the same short IDs.
     let listed = sandbox.run("sessions");
     assert!(listed.contains("5e550001-0000-4000-9 "), "{listed}");
     assert!(sandbox.run("show 5e550001").contains("several sessions begin with"));

@@ -1,4 +1,4 @@
-//! `boswell secrets`: where secrets stand, and never what they are.
+//! `boswell secrets`: prints where secrets are, and never their values.
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use crate::sandbox::Sandbox;
 const SESSION: &str = "5e550000-0000-4000-8000-000000000001";
 const PROJECT: &str = ".claude/projects/-home-ada-app";
 
-/// Put together here, so that no scanner takes this test for a leak.
+/// Returns a secret, assembled here so that no scanner reports this test as a leak.
 fn token(letter: char) -> String {
     format!(
         "ghp_{}",
@@ -21,7 +21,7 @@ fn token(letter: char) -> String {
     )
 }
 
-/// A log with two secrets, a spilled result and a history with one of them each.
+/// Returns a home with two secrets in a log, and one of them in a spilled result and in the history.
 fn sandbox() -> Sandbox {
     let mut sandbox = Sandbox::new();
     sandbox.set("TZ", "UTC");
@@ -39,7 +39,7 @@ fn sandbox() -> Sandbox {
         ".claude/history.jsonl",
         &format!("{}\n", json!({ "display": token('a') })),
     );
-    // What is not named like a log or a companion is not opened.
+    // A file without the name of a log or a companion is not opened.
     sandbox.write(
         ".claude/.credentials.json",
         &format!("{}\n", json!({ "token": token('c') })),
@@ -47,7 +47,7 @@ fn sandbox() -> Sandbox {
     sandbox
 }
 
-/// Fingerprints depend on the key of the machine.
+/// Replaces fingerprints, because they depend on the key of the machine.
 fn still(told: &str, fingerprints: &[String]) -> String {
     let mut told = told.to_owned();
     for (at, fingerprint) in fingerprints.iter().enumerate() {
@@ -93,7 +93,7 @@ fn one_secret_in_many_places_is_told_once_and_never_shown() {
             assert!(!told.contains(&token(letter)), "{told}");
         }
     }
-    // The fingerprint is the one of the tag where the secret was masked.
+    // The fingerprint is the one in the tag that replaced the secret.
     sandbox.run("sweep");
     let kept = sandbox.run("cat 5e55");
     assert!(kept.contains(&format!(":{}]", fingerprints[0])), "{kept}");
@@ -133,7 +133,7 @@ fn agent_since_and_paths_choose_the_files() {
     );
     assert_eq!(found(&sandbox, ".claude/projects")["total"], 3);
     assert_eq!(found(&sandbox, "--since 1970-01-02")["files"], 3);
-    // A day after anything this test writes.
+    // Two days after anything this test writes.
     let later = jiff::Timestamp::now() + jiff::SignedDuration::from_hours(48);
     sandbox.set("BOSWELL_NOW", &later.to_string());
     assert_eq!(found(&sandbox, "--since 12h")["files"], 0);

@@ -1,4 +1,4 @@
-//! `boswell sessions`, and how a session is named.
+//! `boswell sessions`, and the ways to name a session.
 
 use std::fs;
 
@@ -23,7 +23,7 @@ fn history(id: &str, at: &str, text: &str, project: &str) -> String {
     format!("{record}\n")
 }
 
-/// Two logs of one project, and a history that names one more session.
+/// Returns a home with two logs of one project, and a history that names one more session.
 fn sandbox() -> Sandbox {
     let mut sandbox = Sandbox::new();
     sandbox.set("TZ", "UTC");
@@ -53,7 +53,7 @@ fn json(told: &str) -> Value {
     serde_json::from_str(told.lines().next().unwrap()).unwrap()
 }
 
-/// The uids that are listed.
+/// Returns the uids in the list.
 fn uids(sandbox: &Sandbox, flags: &str) -> Vec<String> {
     let told = json(&sandbox.run(&format!("sessions --json {flags}")));
     let sessions = told["sessions"].as_array().unwrap().iter();

@@ -36,7 +36,7 @@ case "$1" in
 esac
 "#;
 
-/// Gives a home a scheduler of its own, whatever the machine has: a `crontab`, and no systemd that answers.
+/// Gives a home its own scheduler, regardless of the machine: a `crontab`, and a `systemctl` that fails.
 pub fn add_scheduler(sandbox: &mut Sandbox) {
     for (name, script) in [("crontab", CRONTAB), ("systemctl", "#!/bin/sh\nexit 1\n")] {
         let program = sandbox.home.join("programs").join(name);
@@ -47,7 +47,7 @@ pub fn add_scheduler(sandbox: &mut Sandbox) {
     sandbox.set("PATH", &path);
 }
 
-/// Starts setup on a terminal of a home with a scheduler and answers each question.
+/// Starts setup on a terminal in a home with a scheduler, and answers each question.
 fn answer(mut sandbox: Sandbox, answers: &[(&str, &str)]) -> Option<(Terminal, String)> {
     add_scheduler(&mut sandbox);
     answer_to(sandbox, "\"$BOSWELL\" setup", answers)
@@ -120,7 +120,7 @@ fn json_is_one_object_and_asks_nothing() {
     let answer: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"));
     assert_eq!(answer["schema"], "boswell.setup/1");
     assert_eq!(answer["sweep"]["sessions_new"], 1, "{answer}");
-    // No scheduler is found on this search path, and hooks were not asked for.
+    // There is no scheduler in `PATH`, and the command line does not request hooks.
     assert_eq!(answer["schedule"]["is_installed"], false, "{answer}");
     assert!(
         answer["schedule"]["error"].is_string() && answer["hooks"].is_null(),
@@ -146,7 +146,7 @@ fn the_explanation_of_retention_has_the_numbers_of_the_configuration() {
 #[test]
 fn without_questions_it_reads_and_leaves_the_agents_settings_alone() {
     let mut sandbox = sandbox();
-    // No scheduler is found on this search path.
+    // There is no scheduler in `PATH`.
     let nothing = sandbox.path("nothing");
     sandbox.set("PATH", &nothing);
     let printed = sandbox.run("setup --yes");

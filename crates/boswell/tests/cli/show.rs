@@ -1,4 +1,4 @@
-//! `boswell show`: a session from memory, with its log gone or still growing.
+//! `boswell show`: a session from memory, while its log is gone or still growing.
 
 use std::fs::{self, OpenOptions};
 use std::io::{BufRead, BufReader, Write};
@@ -268,7 +268,7 @@ fn an_answer_fits_its_budget_and_says_what_it_left_out() {
         for flags in ["", "--depth full", "--depth full --json", "--json"] {
             let line = format!("show 5e55 --max-tokens {max} {flags}");
             let told = sandbox.run(&line);
-            // What stands around the turns of a JSON answer has a size of its own.
+            // The fields around the turns of a JSON answer have a minimum size.
             let is_bound = !flags.contains("json") || max >= 500;
             assert!(
                 !is_bound || told.chars().count() <= max * 4,
@@ -433,7 +433,7 @@ fn a_running_session_is_followed_as_its_log_grows() {
         18  09:00:16  Bash           false  ✗ exit 1, 1.0 s
         19  09:00:17    error        Exit code 1
     ");
-    // Nothing was written: the next sweep still finds it new.
+    // Following wrote nothing to the memory, so the new turn is missing there.
     assert!(!sandbox.run("show 5e55").contains("one more thing"));
 }
 
@@ -460,7 +460,7 @@ fn only_the_frames_of_the_turns_that_are_asked_for_are_read() {
             .reply(&format!("{turn} ").repeat(800_000));
     }
     let sandbox = sandbox_with(&log);
-    // The first frame is damaged: whoever does not need it does not see that.
+    // The first frame is damaged, which only a command that reads it can notice.
     let packs = sandbox.home.join(".local/share/boswell/packs");
     let pack = fs::read_dir(&packs)
         .unwrap()

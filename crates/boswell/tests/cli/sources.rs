@@ -1,4 +1,4 @@
-//! Evicted sessions: read from their logs while these exist, and from the distilled memory after that.
+//! Evicted sessions: read from their logs as long as these exist, then from the distilled memory.
 
 use std::fs;
 
@@ -38,7 +38,7 @@ fn write(sandbox: &Sandbox, number: u32, at: &str, word: &str) {
     sandbox.write(&log(number), &text.jsonl());
 }
 
-/// One old session of a lantern and one of an anchor, swept and not yet evicted.
+/// Returns a home with two old sessions, of a lantern and of an anchor, swept and not yet evicted.
 fn sandbox() -> Sandbox {
     let mut sandbox = Sandbox::new();
     sandbox.set("TZ", "UTC");
@@ -48,7 +48,7 @@ fn sandbox() -> Sandbox {
     sandbox
 }
 
-/// The same, evicted; the log of the anchor is deleted.
+/// Like [`sandbox`], with both sessions evicted and the log of the anchor deleted.
 fn evicted() -> Sandbox {
     let sandbox = sandbox();
     sandbox.run(EVICT_ALL);
@@ -60,13 +60,13 @@ fn json(told: &str) -> Value {
     serde_json::from_str(told.lines().next().unwrap_or_default()).unwrap_or_else(|error| panic!("{error}: {told}"))
 }
 
-/// Runs a line; the fingerprints of secrets differ from home to home.
+/// Runs a line and replaces fingerprints of secrets, because they depend on the key of the home.
 fn run(sandbox: &Sandbox, line: &str) -> String {
     let fingerprint = Regex::new(r"(\[REDACTED:[a-z-]+):[0-9a-f]{8}\]").unwrap();
     fingerprint.replace_all(&sandbox.run(line), "$1:[KEY]]").into_owned()
 }
 
-/// Returns what a run prints on stdout.
+/// Returns the stdout of a run.
 fn stdout(sandbox: &Sandbox, line: &str) -> String {
     let output = sandbox.command(line).output().unwrap();
     sandbox.hide_home(&String::from_utf8(output.stdout).unwrap())
@@ -79,7 +79,7 @@ fn messages(sandbox: &Sandbox, line: &str) -> String {
         .map_or(String::new(), |(_, told)| told.to_owned())
 }
 
-/// Compares what a verb prints before and after an eviction.
+/// Checks that a verb prints the same before and after an eviction.
 fn assert_same_after_eviction(line: &str, differs: impl Fn(&str) -> bool) {
     let sandbox = sandbox();
     let lines = |told: String| {
@@ -288,7 +288,7 @@ fn digest_of_an_evicted_session_is_the_stored_one() {
 fn digest_is_made_from_the_log_if_an_overflow_left_none() {
     let mut sandbox = Sandbox::new();
     sandbox.set("TZ", "UTC");
-    // It is still active, so the sweep makes no digest of it.
+    // The session is still active, so the sweep makes no digest of it.
     write(&sandbox, 1, "2026-04-01T08:59:00Z", "lantern");
     sandbox.run("sweep");
     damage(&sandbox);
@@ -379,7 +379,7 @@ fn search_with_sources_reads_the_logs_of_evicted_sessions() {
     assert_eq!(told["sources_searched"], 1, "{told}");
     let hits = told["hits"].as_array().unwrap();
     assert!(hits.iter().all(|hit| hit["text_from"] == "source"), "{told}");
-    // What is left of the other one is its digest.
+    // Only the digest of the other session is left.
     let told = json(&sandbox.run("search anchor --sources --json"));
     assert_eq!(told["hits"][0]["text_from"], "digest", "{told}");
     let masked = sandbox.run("search --exact ghp_ --sources");

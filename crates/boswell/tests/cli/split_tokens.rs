@@ -1,4 +1,4 @@
-//! A token that a log holds in two pieces is masked in everything that shows the log: broken over two streamed records, in a
+//! A token that a log holds in two pieces is masked wherever the log is shown: split over two streamed records, in a
 //! compressed log, and where the log breaks off.
 
 use std::fs::{self, OpenOptions};
@@ -19,15 +19,15 @@ const GROK: &str = "01a10000-0000-7000-8000-000000000001";
 const SMALL: &str = "--size 320x180 --fps 2 --speed 8";
 const WORKSPACE: &str = ".local/share/boswell-reports/work/2026-03-31";
 
-/// No run of so many characters of the token may be shown.
+/// No piece of the token with this many characters may be shown.
 const SHOWN_CHARS_MAX: usize = 10;
 
-/// A token, put together here so that no scanner finds it in the repository.
+/// Returns a token, assembled here so that no scanner finds it in the repository.
 fn token() -> String {
     format!("ghp_{}", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8")
 }
 
-/// The token as a log holds it: its beginning, and the rest.
+/// Returns the two pieces of the token in a log.
 fn split_halves() -> (String, String) {
     let token = token();
     let (begin, rest) = token.split_at(20);
@@ -39,10 +39,10 @@ struct Case {
     name: &'static str,
     uid: String,
     path: String,
-    /// What is written first. What comes while the session is followed is in `rest`.
+    /// The bytes that are written first. `rest` may come while the session is followed.
     begin: Vec<u8>,
     rest: Vec<u8>,
-    /// Whether the rest, too, needs what came before it. Otherwise the log breaks off within the token.
+    /// Whether the sandbox starts with `rest` as well. Otherwise the log breaks off within the token.
     is_streamed: bool,
     is_packed: bool,
 }
@@ -111,7 +111,7 @@ fn codex() -> Case {
     }
 }
 
-/// The same log, compressed and whole.
+/// Returns the log of [`codex`] as a whole, compressed.
 fn packed() -> Case {
     let case = codex();
     let log = [case.begin, case.rest].concat();
@@ -125,7 +125,7 @@ fn packed() -> Case {
     }
 }
 
-/// A log whose last line ends within the token, and has no end.
+/// Returns a log whose last line ends within the token, without a line break.
 fn torn() -> Case {
     let log = ClaudeLog::new(CLAUDE)
         .at("2026-03-31T09:00:00Z")
@@ -166,12 +166,12 @@ impl Case {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         let mut log = OpenOptions::new().create(true).append(true).open(&path).unwrap();
         log.write_all(bytes).unwrap();
-        // Nobody writes to it any more, so that a line without an end is read, too.
+        // The log is quiet, so that a last line without a line break is read, too.
         let old = std::time::UNIX_EPOCH + Duration::from_secs(1_774_947_700);
         log.set_modified(old).unwrap();
     }
 
-    /// Checks that no piece of the token is in what `what` showed.
+    /// Checks that the output of `what` contains no piece of the token.
     fn check(&self, what: &str, shown: &[u8]) {
         let token = token();
         for from in 0..=token.len() - SHOWN_CHARS_MAX {
@@ -189,7 +189,7 @@ impl Case {
     }
 }
 
-/// Every file below a directory, with its bytes.
+/// Collects every file below a directory, with its bytes.
 fn files_below(directory: &Path, found: &mut Vec<(String, Vec<u8>)>) {
     for entry in fs::read_dir(directory).unwrap() {
         let path = entry.unwrap().path();
@@ -249,7 +249,7 @@ fn the_memory_holds_no_piece_of_it() {
         ] {
             case.run(&sandbox, &line);
         }
-        // A log that is not quiet yet, and one that grew after it was read.
+        // The first sweep sees only the beginning of the log, and the second one sees the rest.
         let grown = Case {
             is_streamed: false,
             ..case
@@ -263,7 +263,7 @@ fn the_memory_holds_no_piece_of_it() {
             let kept = grown.run(&sandbox, &format!("cat {}", grown.uid));
             assert!(kept.contains("thank you"), "{}: {kept}", grown.name);
         }
-        // Frames are packed, so the files of the store are searched for what is not.
+        // Frames are compressed, so this search covers only the uncompressed data of the store.
         let mut files = Vec::new();
         files_below(&sandbox.home.join(".local/share/boswell"), &mut files);
         for (path, bytes) in files {
@@ -298,7 +298,7 @@ fn a_day_holds_no_piece_of_it() {
     }
 }
 
-/// A workspace of a past version may hold a token in two pieces; what is packed of it is masked once more.
+/// A workspace of an older version may hold a token in two pieces, so the bundle masks its text again.
 #[test]
 fn a_bundle_masks_what_the_workspace_does_not() {
     for case in [grok(), codex(), torn()] {
@@ -319,7 +319,7 @@ fn a_bundle_masks_what_the_workspace_does_not() {
     }
 }
 
-/// What the server of a workspace says of the first turn.
+/// Returns the first turn as the MCP server of a workspace reads it.
 fn read_turn_by_mcp(sandbox: &Sandbox) -> String {
     let mut command = sandbox.command(&format!("mcp --workspace {}", sandbox.path(WORKSPACE)));
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
@@ -360,7 +360,7 @@ impl Drop for Ended {
     }
 }
 
-/// Starts a command, lets the log grow once it printed `begin`, and returns what it printed until `end`.
+/// Starts a command, lets the log grow after it printed `begin`, and returns its output up to `end`.
 fn while_it_grows(case: &Case, sandbox: &Sandbox, line: &str, begin: &str, end: &str) -> String {
     let mut command = sandbox.command("");
     command.args(["-c", &format!("exec \"$0\" {line} 2>&1"), env!("CARGO_BIN_EXE_boswell")]);

@@ -13,7 +13,7 @@ fn json(told: &str) -> Value {
     serde_json::from_str(told.lines().next().unwrap()).unwrap()
 }
 
-/// Two sessions in two weeks: one with a test that failed first, one with hostile names in it.
+/// Returns a home with two sessions in two weeks: one with a test that failed first, one with hostile names.
 fn sandbox() -> Sandbox {
     let mut sandbox = Sandbox::new();
     sandbox.set("TZ", "UTC");
@@ -162,7 +162,7 @@ fn every_format_has_the_same_rows_and_nothing_is_overwritten() {
     }
     let lines = |name: &str| fs::read_to_string(sandbox.home.join(name)).unwrap().lines().count();
     for table in ["sessions", "turns", "calls", "digests"] {
-        // A text in CSV may have several lines; these tables have none such.
+        // A cell of CSV may have several lines, but none of these tables has such a cell.
         assert_eq!(
             lines(&format!("jsonl/{table}.jsonl")) + 1,
             lines(&format!("csv/{table}.csv")),
@@ -179,7 +179,7 @@ fn every_format_has_the_same_rows_and_nothing_is_overwritten() {
     ");
 }
 
-/// What DuckDB makes of the tables. `./test` installs it; without it nothing is tested, and that is said.
+/// DuckDB can open the tables. `./test` installs it; without it the test prints that it is skipped.
 #[test]
 #[allow(
     clippy::print_stderr,
@@ -237,7 +237,7 @@ fn filters_that_only_the_store_can_answer_hold_for_every_verb() {
     assert_eq!(count("stats --outcome success", "sessions"), 1);
     assert_eq!(count("usage --model opus", "totals")["calls"], 6);
     assert_eq!(count("usage --model haiku", "rows"), json!([]));
-    // What nothing matches is nothing, and never everything.
+    // A filter that matches nothing must not select everything.
     assert_snapshot!(sandbox.run("forget --model haiku --no-sweep"), @"
     --- stderr ---
     No session matches

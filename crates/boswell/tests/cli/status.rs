@@ -1,4 +1,4 @@
-//! `boswell status` and `boswell journal`: the memory on one screen, and what was done to it.
+//! `boswell status` and `boswell journal`: the memory on one screen, and the log of its operations.
 
 use std::fs;
 
@@ -22,8 +22,7 @@ fn sandbox() -> Sandbox {
     sandbox
 }
 
-/// What the file system says of the database differs between machines, and what is kept follows the length of this
-/// home's path.
+/// Removes sizes: those on disk depend on the file system, and those of kept text on the length of this home's path.
 fn without_sizes(told: &str) -> String {
     let lines = told.lines().filter(|line| !line.contains("on disk"));
     let told: String = lines.map(|line| format!("{line}\n")).collect();

@@ -1,4 +1,4 @@
-//! `boswell usage` and `boswell statusline`: numbers whose truth is known, and how they are shown.
+//! `boswell usage` and `boswell statusline`: figures with known values, and their output.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,7 +16,7 @@ fn json(told: &str) -> Value {
     serde_json::from_str(told.lines().next().unwrap()).unwrap()
 }
 
-/// Three agents' logs full of traps, below a home.
+/// Returns logs of three agents with many edge cases, each with its directory in the home.
 fn corpora() -> [(&'static str, Corpus); 3] {
     [
         (".claude", truth::claude(11, 12)),
@@ -37,7 +37,7 @@ fn number(row: &Value, name: &str) -> u64 {
     row[name].as_u64().unwrap()
 }
 
-/// Calls and tokens of a row, in the order of [`known`].
+/// Returns the calls and tokens of a row, in the order of [`known`].
 fn counted(row: &Value) -> [u64; 5] {
     [
         "calls",
@@ -59,7 +59,7 @@ fn known(tokens: &Tokens) -> [u64; 5] {
     ]
 }
 
-/// What each agent's days add up to.
+/// Returns the sums of an agent's days.
 fn days(sandbox: &Sandbox, agent: &str) -> BTreeMap<String, [u64; 5]> {
     let told = json(&sandbox.run(&format!(
         "usage --by day --agent {agent} --json --timezone UTC --no-sweep"
@@ -85,7 +85,7 @@ fn totals_are_the_truth_of_all_three_agents_in_any_order_of_sweeps() {
         for (home, corpus) in &corpora {
             write(&sandbox, home, &corpus.companions);
         }
-        // In several sweeps, so that copies come before and after what they are copies of.
+        // Several sweeps, so that copies are read both before and after their originals.
         for (at, (home, file)) in files.iter().enumerate() {
             write(&sandbox, home, std::slice::from_ref(file));
             if at % 9 == 8 {
@@ -105,7 +105,7 @@ fn totals_are_the_truth_of_all_three_agents_in_any_order_of_sweeps() {
     }
 }
 
-/// The uids of all sessions that are kept.
+/// Returns the uids of all kept sessions.
 fn kept(sandbox: &Sandbox) -> Vec<String> {
     let told = json(&sandbox.run("sessions --all --limit 10000 --json --no-sweep"));
     let sessions = told["sessions"].as_array().unwrap().iter();
@@ -119,7 +119,7 @@ fn totals_stay_the_truth_when_half_of_the_sessions_are_let_go() {
     let corpora = corpora();
     for is_reversed in [false, true] {
         let mut sandbox = Sandbox::new();
-        // Long after all of them ended, so that none is spared for being young.
+        // Long after all sessions ended, so that retention spares none of them for being recent.
         sandbox.set("BOSWELL_NOW", "2027-06-01T09:00:00Z");
         let mut files: Vec<_> = corpora
             .iter()
@@ -134,7 +134,7 @@ fn totals_stay_the_truth_when_half_of_the_sessions_are_let_go() {
         let half = files.len() / 2;
         for (at, (home, file)) in files.iter().enumerate() {
             write(&sandbox, home, std::slice::from_ref(file));
-            // Some are let go before others come that share calls with them.
+            // Evicts some sessions before others arrive that share calls with them.
             if at == half {
                 sandbox.run("sweep");
                 let all = kept(&sandbox);
@@ -158,7 +158,7 @@ fn totals_stay_the_truth_when_half_of_the_sessions_are_let_go() {
                 .collect();
             assert_eq!(days(&sandbox, agent), truth, "{agent}, reversed: {is_reversed}");
         }
-        // And of the rest half again.
+        // Evicts half of the remaining sessions.
         let all = kept(&sandbox);
         for uid in all.iter().step_by(2) {
             sandbox.run(&format!("keep {uid} --no-sweep"));
@@ -193,7 +193,7 @@ fn the_limits_of_the_account_are_told_as_the_newest_session_heard_them() {
             serde_json::json!({"timestamp": at, "type": "turn_context", "payload": {"cwd": "/home/ada/app", "model": "gpt-5.5"}}),
             serde_json::json!({"timestamp": at, "type": "event_msg", "payload": {"type": "user_message", "message": "go on"}}),
             count(limits),
-            // A record without any leaves what was told.
+            // A record without limits does not clear the known ones.
             count(Value::Null),
         ];
         let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
@@ -217,7 +217,7 @@ fn the_limits_of_the_account_are_told_as_the_newest_session_heard_them() {
     assert_eq!(told["rate_limits"], Value::Null);
 }
 
-/// Two days of one project, with a model that has no price.
+/// Returns a home with two days of one project, and a model without a price.
 fn sandbox() -> Sandbox {
     let mut sandbox = Sandbox::new();
     sandbox.set("TZ", "UTC");

@@ -1,15 +1,15 @@
-//! The verbs of the binary, as its help lists them.
+//! The verbs of the binary, parsed from its help.
 
 use std::collections::BTreeSet;
 
-/// What `boswell help` lists.
+/// The verbs in `boswell help`.
 pub(crate) struct ListedVerbs {
     /// Every verb without subcommands, and every subcommand with its verb: `hooks status`.
     pub(crate) all: BTreeSet<String>,
     pub(crate) subcommands: BTreeSet<String>,
 }
 
-/// Returns the verbs that `run` lists when it is asked for help.
+/// Returns the verbs in the help texts that `run` returns.
 pub(crate) fn listed(run: impl Fn(&str) -> String) -> ListedVerbs {
     let help = run("help");
     let verbs = verbs_below(&help, |heading| {
@@ -37,7 +37,7 @@ pub(crate) fn listed(run: impl Fn(&str) -> String) -> ListedVerbs {
     ListedVerbs { all, subcommands }
 }
 
-/// Returns the verbs that a help text lists, each after two spaces below one of these headings.
+/// Returns the verbs in a help text: each is indented by two spaces below an accepted heading.
 fn verbs_below(help: &str, is_heading: impl Fn(&str) -> bool) -> BTreeSet<String> {
     let mut is_listing = false;
     let mut verbs = BTreeSet::new();

@@ -1,4 +1,4 @@
-//! `boswell watch`: what an agent writes is in memory a moment later.
+//! `boswell watch`: text that an agent writes is in memory a moment later.
 
 use std::fs::OpenOptions;
 use std::io::{BufRead, BufReader, Write};
@@ -12,7 +12,7 @@ use testkit::logs::ClaudeLog;
 
 use crate::sandbox::Sandbox;
 
-/// Far more than it takes: only something that hangs comes here.
+/// Far longer than any run takes: a run that reaches it hangs.
 const LIMIT: Duration = Duration::from_secs(60);
 const LOG: &str = ".claude/projects/-home-ada-app/5e550000-0000-4000-8000-000000000001.jsonl";
 
@@ -33,7 +33,7 @@ fn session(prompts: &[&str]) -> String {
     log.jsonl()
 }
 
-/// Watches, lets a log grow, and gives back what was told of it.
+/// Watches while a log grows, and returns the reported change.
 fn told_of_growth(flags: &str) -> (Sandbox, Value) {
     let sandbox = Sandbox::new();
     let before = session(&["make the tests green"]);

@@ -1,4 +1,5 @@
-//! `boswell why`: who wrote a line, on a real repository with the logs of all three agents, and where nobody of them did.
+//! `boswell why`: finds who wrote a line in a real repository with logs of all three agents, and lines that no agent
+//! wrote.
 
 mod world;
 
@@ -15,7 +16,7 @@ use crate::sandbox::Sandbox;
 
 const AGENTS: [Agent; 3] = [Agent::Claude, Agent::Codex, Agent::Grok];
 
-/// A function of so many lines, unlike all others by its number.
+/// Returns a function with `lines` lines, unique by its number.
 fn function(number: usize, lines: usize) -> Vec<String> {
     let mut text = vec![format!("fn step_{number}() {{")];
     text.extend((0..lines).map(|line| format!("    let value_{number}_{line} = {};", number * 7 + line)));
@@ -23,7 +24,7 @@ fn function(number: usize, lines: usize) -> Vec<String> {
     text
 }
 
-/// One change of a file, by the seed: a function more, a line more, a line changed, or a function gone.
+/// Returns a random change of a file: a function or a line added, a line changed, or a function removed.
 fn change<'f>(world: &mut World, file: &'f str, number: usize) -> Change<'f> {
     let lines: Vec<String> = world
         .files
@@ -43,7 +44,7 @@ fn change<'f>(world: &mut World, file: &'f str, number: usize) -> Change<'f> {
         3 | 4 => (head + 1, head + 1, vec![format!("    call_{number}();")]),
         5 | 6 => (head + 1, head + 2, vec![format!("    changed_{number}();")]),
         _ => {
-            // Its end stays: nobody can tell one brace from another.
+            // Keeps the closing brace, because nothing distinguishes it from other braces.
             whole.truncate(whole.len() - 2);
             (head, end.saturating_sub(2).max(head + 1), whole)
         }
@@ -51,7 +52,7 @@ fn change<'f>(world: &mut World, file: &'f str, number: usize) -> Change<'f> {
     Change { file, from, to, new }
 }
 
-/// A project of three files, built in many turns, with commits by everybody and human hands in between.
+/// Builds a project of three files in many turns, with commits by all agents and edits by the human in between.
 fn project(seed: u64) -> World {
     let mut world = World::new(seed);
     let files = ["src/pool.rs", "src/lib.rs", "notes.txt"];
@@ -61,7 +62,7 @@ fn project(seed: u64) -> World {
         let words = format!("please take care of number {number}");
         if world.random(4) == 0 {
             world.by_human(&made);
-            // What the human wrote is not committed by an agent.
+            // Commits the human's edit at once, so that no agent's commit contains it.
             world.commit(&format!("by hand {number}"));
             continue;
         }
@@ -77,7 +78,7 @@ fn project(seed: u64) -> World {
         }
     }
     world.commit("all of it");
-    // What nobody has committed yet, by both.
+    // Uncommitted changes, by an agent and by the human.
     let made = change(&mut world, files[0], 900);
     world.by_agent(Agent::Grok, "and the last one", &made);
     let made = change(&mut world, files[0], 901);
@@ -86,7 +87,7 @@ fn project(seed: u64) -> World {
     world
 }
 
-/// Whether an answer names the writer.
+/// Returns whether an answer names the writer.
 fn is_right(answer: &Value, code: Option<i32>, writer: &Writer) -> bool {
     match writer {
         None => answer["line"]["verdict"] == "not_from_a_session" && code == Some(1),
@@ -105,7 +106,7 @@ fn the_right_turn_is_told_for_fifty_lines_of_a_project_and_none_for_the_humans()
     for _ in 0..50 {
         let names: Vec<String> = world.files.keys().cloned().collect();
         let name = names[world.random(names.len())].clone();
-        // Nobody can tell one brace from another where functions come and go.
+        // A line with a single brace is ambiguous where functions come and go.
         let telling: Vec<usize> = (0..world.files[&name].len())
             .filter(|at| world.files[&name][*at].0.len() > 1)
             .collect();
@@ -129,12 +130,12 @@ fn the_right_turn_is_told_for_fifty_lines_of_a_project_and_none_for_the_humans()
     );
 }
 
-/// Lines of a text.
+/// Splits a text into lines.
 fn lines(text: &str) -> Vec<String> {
     text.lines().map(str::to_owned).collect()
 }
 
-/// One file, written by Claude, changed by the human, and then by Codex.
+/// Builds a file that Claude writes, the human changes, and then Codex changes.
 fn small() -> World {
     let mut world = World::new(7);
     world.sandbox.set("BOSWELL_NOW", "2026-03-21T09:00:00Z");
@@ -173,7 +174,7 @@ fn small() -> World {
 fn why(world: &World, arguments: &str) -> String {
     let arguments: Vec<&str> = ["why", "--no-sweep"].into_iter().chain(arguments.split(' ')).collect();
     let (told, code) = world.told(&arguments);
-    // Ids of commits follow the path of this home.
+    // Commit IDs depend on the path of this home.
     let sha = regex::Regex::new(r"\b[0-9a-f]{10}\b").unwrap();
     format!("{}--- exit {} ---", sha.replace_all(&told, "[COMMIT]"), code.unwrap())
 }
@@ -272,7 +273,7 @@ fn what_cannot_be_asked_is_told() {
         let told = format!("{} {}", code.unwrap(), answer["error"]["code"].as_str().unwrap());
         assert_eq!(told, want, "{place}: {answer}");
     }
-    // Nobody touched these, and some of them cannot be.
+    // No session edited these, and some are not valid paths.
     for place in [
         "nowhere.rs",
         "odd:7",
@@ -413,7 +414,7 @@ fn of_an_evicted_session_the_digest_tells_that_it_edited_the_file() {
 #[test]
 fn a_secret_is_masked_in_the_line_and_found_all_the_same() {
     let mut world = World::new(3);
-    // Put together here, so that no scanner finds it in the repository.
+    // Assembled here so that no scanner finds it in the repository.
     let secret = format!("{}_{}", "ghp", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8");
     let text = format!("fn login() {{\n    token(\"{secret}\");\n}}");
     world.by_agent(
@@ -467,7 +468,7 @@ fn a_repositorys_settings_run_nothing() {
     assert_eq!(tree(&world.repo), before, "nothing was written");
 }
 
-/// Every file below a directory, with its text.
+/// Returns every file below a directory, with its bytes.
 fn tree(directory: &Path) -> Vec<(String, Vec<u8>)> {
     let mut files = Vec::new();
     for entry in fs::read_dir(directory).unwrap() {
@@ -495,7 +496,7 @@ fn without_a_memory_there_is_no_answer() {
     );
 }
 
-/// A log of Claude Code in which a file is written.
+/// Returns a log of Claude Code in which the agent writes a file.
 fn writes(id: &str, cwd: &str, path: &str, text: &str) -> ClaudeLog {
     ClaudeLog::new(id)
         .cwd(cwd)
@@ -507,7 +508,7 @@ fn writes(id: &str, cwd: &str, path: &str, text: &str) -> ClaudeLog {
         .tool("Write", json!({"file_path": path, "content": text}), "File created")
 }
 
-/// A home with sessions that wrote files of one name in several places.
+/// Returns a home with sessions that wrote files with the same name in several places.
 fn places() -> Sandbox {
     let sandbox = Sandbox::new();
     let text = "fn pool() {\n    wait_for_a_connection();\n    count_the_waits();\n}\n";
@@ -612,7 +613,7 @@ fn a_file_with_the_text_of_recorded_edits_and_no_shared_history_is_likely_theirs
     assert_eq!(line["line"]["verdict"], "likely", "{line}");
     assert_eq!(line["likely"]["shared_lines"], 3);
     assert_eq!(line["touches"][0]["turn"], 1);
-    // A line that no edit wrote, and a file with another text, have no session.
+    // No session wrote a line that no edit wrote, or a file with different text.
     let own = sandbox.run("why copy/pool.rs:1");
     assert!(own.contains("not from a session"), "{own}");
     sandbox.write("other/pool.rs", "something else entirely\nand nothing of the above\n");

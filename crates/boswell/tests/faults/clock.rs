@@ -1,4 +1,4 @@
-//! Clocks lie: one that goes back, and files from the future, cost neither data nor work.
+//! A clock that goes back, or files with times in the future, must cost neither data nor repeated work.
 
 use crate::home::{Home, SESSION, claude_log, session, story};
 
@@ -69,7 +69,8 @@ fn a_clock_that_leaps_years_ahead_makes_nothing_old_until_it_has_gone_on_for_a_d
     let mut home = Home::with_logs();
     home.sweep();
     let evicted = |home: &Home| home.sweep()["sessions_evicted"].as_u64().unwrap();
-    // The hour of the leap, and one later: the memory changes each time.
+    // The first sweep after the leap, and one an hour later. The log grows each time, so that both have something to
+    // write.
     for (number, now) in [(4, "2033-01-01T00:00:00Z"), (5, "2033-01-01T01:00:00Z")] {
         home.now = now.to_owned();
         home.write(&claude_log(SESSION), session(number));

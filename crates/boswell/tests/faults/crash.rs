@@ -1,4 +1,4 @@
-//! A sweep that dies at any call leaves nothing that the next one does not mend.
+//! A sweep may be aborted at any system call: the next sweep repairs everything.
 
 use std::collections::BTreeSet;
 
@@ -6,10 +6,10 @@ use testkit::faults::{Call, Fault};
 
 use crate::home::{Home, SESSION, claude_log, difference, each, none, secret, session, worth_a_crash, wrongs};
 
-/// Of many pages that are written one after another, this many are left out between two crashes.
+/// Number of consecutive page writes without a crash between two that have one.
 const PAGES_BETWEEN: u64 = 6;
 
-/// Runs `line` in copies of `home`, each with another crash, then a sweep, and tells what is wrong then.
+/// Aborts `line` at each call in a new copy of `home`, sweeps again, and returns every problem found.
 fn crash_everywhere(home: &Home, line: &str, expected: &[String]) -> Vec<String> {
     let (ended, calls) = home.copy().run_with(line, &Fault::None);
     assert!(ended.status.success(), "{ended:?}");
@@ -32,11 +32,11 @@ fn crash_everywhere(home: &Home, line: &str, expected: &[String]) -> Vec<String>
     })
 }
 
-/// One crash and what is wrong after the next sweep.
+/// Runs `line` with one crash and returns the problems left after the next sweep.
 fn crash(home: &Home, line: &str, fault: &Fault, expected: &[String]) -> Vec<String> {
     let home = home.copy();
     let (ended, _) = home.run_with(line, fault);
-    // Work is spread over threads, so that a run may need a call less than the one that was counted.
+    // The work is spread over threads, so a run may make fewer calls than the counted one and never reach the fault.
     let was_killed = ended.status.code().is_none();
     if ended.is_late || !(was_killed || ended.status.success()) {
         return vec![format!("{ended:?}")];
@@ -81,7 +81,7 @@ fn a_later_sweep_answers_like_a_first_one() {
     none(&Vec::from_iter(told));
 }
 
-/// The other tests compare what the library gives; people ask the binary.
+/// The other tests compare results of the library, but users see the output of the binary.
 #[test]
 fn cat_prints_what_is_compared_here() {
     let home = Home::with_logs();
@@ -96,7 +96,8 @@ fn cat_prints_what_is_compared_here() {
     }
 }
 
-/// What a crash of the machine would leave: rows are written only when the packs they name are synced, by name, too.
+/// A crash of the machine keeps only synced data: a row may be written only after its pack and the pack's name are
+/// synced.
 #[test]
 fn packs_are_on_disk_before_the_rows_that_name_them() {
     let mut packs = 0;
@@ -163,7 +164,7 @@ fn the_first_key_of_masked_secrets_is_whole_or_absent() {
     }
 }
 
-/// A memory whose logs have changed since: one grew, three were replaced, one is new, one is gone.
+/// Returns a home whose logs changed after the sweep: one grew, three were replaced, one is new, one is gone.
 fn grown_home() -> Home {
     let home = Home::with_logs();
     home.sweep();
@@ -179,7 +180,7 @@ fn grown_home() -> Home {
         if is_replaced && name.ends_with(".jsonl") {
             let text = std::fs::read_to_string(&path).unwrap();
             let kept: Vec<&str> = text.lines().collect();
-            // Shorter, and other than before from its first lines on.
+            // The log is shorter than before and differs from its first line on.
             home.write(
                 &name,
                 kept[..kept.len() - 1]

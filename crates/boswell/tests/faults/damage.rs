@@ -1,5 +1,5 @@
-//! Disks forget: every page of the database, every pack, whole files. The doctor never calls a memory whole that answers wrongly, a
-//! repair gives back what packs or logs still have, and what is lost has a name.
+//! Damage to every page of the database, to every pack, and to whole files. The doctor never reports a memory as whole
+//! that gives wrong answers, a repair restores everything that packs or logs still have, and messages name the rest.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,13 +9,13 @@ use testkit::faults::{Ended, Fault};
 
 use crate::home::{Home, SESSION, each, none, takes_all};
 
-/// A page of the database.
+/// The size of a page of the database.
 const PAGE_BYTES: usize = 16 << 10;
 
-/// What belongs to no log: the user's own words.
+/// Commands that print the user's annotations, which no log contains.
 const OWN_WORDS: [&str; 3] = ["show SESSION --json --no-sweep", "decisions --json", "journal --json"];
 
-/// What happens to a file.
+/// A kind of damage to a file.
 #[derive(Debug, Clone, Copy)]
 enum Damage {
     Zeros { page: usize },
@@ -54,7 +54,8 @@ impl Damage {
     }
 }
 
-/// A memory of quiet sessions and one that is being written, with words of the user's. All of it stands in the database's own file.
+/// Returns a memory of quiet sessions and a growing one, with annotations of the user. All of it is in the database
+/// file.
 fn remembered() -> Home {
     let home = Home::with_logs();
     home.sweep();
@@ -74,7 +75,7 @@ fn remembered() -> Home {
     home
 }
 
-/// The logs of all agents are gone; the memory has what it has.
+/// Returns a copy of the home in which the logs of all agents are deleted.
 fn without_logs(home: &Home) -> Home {
     let copy = home.copy();
     for root in [".claude", ".codex", ".grok"] {
@@ -83,7 +84,7 @@ fn without_logs(home: &Home) -> Home {
     copy
 }
 
-/// Kept lines by session and part, and each session's rows that follow from lines.
+/// Returns kept lines by session and part, and each session's rows that are derived from lines.
 fn kept(home: &Home) -> Result<BTreeMap<String, String>, String> {
     let answers = home.answers()?;
     let mut kept = BTreeMap::new();
@@ -101,7 +102,7 @@ fn kept(home: &Home) -> Result<BTreeMap<String, String>, String> {
 
 fn own_words(home: &Home) -> Vec<String> {
     let ask = |line: &&str| home.run(&line.replace("SESSION", SESSION)).stdout;
-    // The journal grows; the first sentences stay.
+    // New entries are added to the journal, so only the first ones can be compared.
     let words = ["harvest", "barley", "rye", "read "];
     let told: String = OWN_WORDS.iter().map(ask).collect();
     words
@@ -111,7 +112,7 @@ fn own_words(home: &Home) -> Vec<String> {
         .collect()
 }
 
-/// What is wrong with how a damage is told and healed.
+/// Returns the problems in how a damaged memory is reported and repaired.
 fn trouble(home: &Home, before: &BTreeMap<String, String>, own: &[String]) -> Vec<String> {
     let mut told = Vec::new();
     let deep = home.run("doctor --deep");
@@ -129,7 +130,7 @@ fn trouble(home: &Home, before: &BTreeMap<String, String>, own: &[String]) -> Ve
     }
     match kept(home) {
         Ok(now) => told.extend(unnamed(before, &now, &repair)),
-        // What cannot be read any more is named by both.
+        // A session may be unreadable if the repair named it.
         Err(error) if is_named(&error, &repair) => {}
         Err(error) => told.push(format!("after the repair: {error}")),
     }
@@ -144,17 +145,17 @@ fn trouble(home: &Home, before: &BTreeMap<String, String>, own: &[String]) -> Ve
     told
 }
 
-/// Whether a repair named the session that an error names.
+/// Returns whether a repair named the session that an error names.
 fn is_named(error: &str, repair: &Ended) -> bool {
     let mut words = error.split_whitespace();
     words.any(|word| word.contains(':') && (repair.stderr.contains(word) || repair.stdout.contains(word)))
 }
 
-/// What is not there any more, and nobody said so.
+/// Returns problems for everything that is missing or changed without a message that names it.
 fn unnamed(before: &BTreeMap<String, String>, now: &BTreeMap<String, String>, repair: &Ended) -> Vec<String> {
     let is_named = |name: &str| {
         let uid = name.split_once(' ').map_or(name, |(uid, _)| uid);
-        // A session's rows tell where its log lay.
+        // A session's rows include the path of its log, which a repair cannot always restore.
         let is_place = name.ends_with(" rows") && repair.stderr.contains("where logs were read");
         repair.stderr.contains(uid) || is_place || repair.stderr.contains("the list of sessions")
     };
@@ -238,7 +239,7 @@ fn a_sweep_never_takes_packs_for_nobodys_because_the_database_is_gone() {
             assert!(ended.status.code() == Some(2) && is_told, "{line}: {ended:?}");
             assert_eq!(home.files(".local/share/boswell/packs"), packs, "{line}");
         }
-        // An agent's hook never hears of it.
+        // A hook succeeds all the same.
         assert!(home.run("hook").status.success());
     }
 }
@@ -281,14 +282,14 @@ fn a_damaged_pack_is_told_and_read_again_from_its_log_or_named() {
     }));
 }
 
-/// A machine that dies loses what was not yet on the disk: the end of the write-ahead log, or any of it.
+/// A crash of the machine loses everything that was not synced: the end of the write-ahead log, or any part of it.
 #[test]
 fn a_cut_write_ahead_log_is_an_earlier_memory_which_a_sweep_brings_up_to_date() {
     let home = Home::with_logs();
     let (ended, _) = home.run_with("sweep", &Fault::None);
     assert!(ended.status.success());
     let before = kept(&home).unwrap();
-    // Killed late, so that a log is left.
+    // A late abort, so that a write-ahead log is left.
     let fresh = home.copy();
     fs::remove_dir_all(fresh.store()).unwrap();
     let (_, calls) = fresh.copy().run_with("sweep", &Fault::None);
@@ -296,8 +297,8 @@ fn a_cut_write_ahead_log_is_an_earlier_memory_which_a_sweep_brings_up_to_date() 
         .iter()
         .filter(|call| call.path.ends_with("-wal") && call.name == "pwrite")
         .filter_map(|call| call.number);
-    // Threads take turns, so two runs do not number their calls the same way: an abort that comes too late leaves no log, and
-    // the one before it is tried.
+    // Threads interleave differently in each run, so the call numbers differ: if an abort comes too late and leaves no
+    // log, an earlier one is tried.
     let (fresh, length) = writes
         .rev()
         .find_map(|at| {

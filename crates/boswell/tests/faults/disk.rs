@@ -1,4 +1,4 @@
-//! Disks that are full, broken or not ours to write: the sweep says so, and what is kept stays.
+//! Disks that are full, broken or read-only: the sweep reports an error, and kept text stays.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
@@ -10,14 +10,14 @@ use testkit::faults::{Ended, Errno, Fault, Running};
 
 use crate::home::{Home, LIMIT, SESSION, claude_log, each, none, session, takes_all, wrongs};
 
-/// Whether the words say what is wrong with the disk.
+/// Returns whether the command failed with an error that names the problem of the disk.
 fn is_clear(ended: &Ended, words: &[&str]) -> bool {
     ended.status.code() == Some(2)
         && ended.stderr.starts_with("error: ")
         && words.iter().any(|word| ended.stderr.contains(word))
 }
 
-/// Lets the disk fail from each point on, and sweeps again when it is mended.
+/// Lets the disk fail from each call on, and sweeps again once it works.
 fn fail_everywhere(home: &Home, with: Errno, words: &[&str]) {
     let clean = home.copy();
     clean.sweep();
@@ -37,7 +37,7 @@ fn fail_everywhere(home: &Home, with: Errno, words: &[&str]) {
         };
         let (ended, _) = home.run_with("sweep", &fault);
         let mut wrong = Vec::new();
-        // What fails after the last commit concerns nobody, if everything is there.
+        // A failure after the last commit does not matter if everything was written.
         let is_done = ended.status.success() && home.answers().is_ok_and(|found| found == expected);
         failed.fetch_add(usize::from(!ended.status.success()), Ordering::Relaxed);
         if !is_done && !is_clear(&ended, words) {
@@ -55,7 +55,7 @@ fn fail_everywhere(home: &Home, with: Errno, words: &[&str]) {
     assert!(failed > 5, "the disk failed only {failed} times");
 }
 
-/// SQLite does not always tell why it cannot open a file; then the hint says what to look at.
+/// SQLite does not always report why it cannot open a file; then our hint names possible causes.
 const HINT: &str = "room on its disk";
 const FULL: &[&str] = &["No space left", "disk is full", "no room on the disk", HINT];
 const BROKEN: &[&str] = &["Input/output error", "disk I/O error", "an I/O error", HINT];
@@ -93,7 +93,7 @@ fn a_disk_that_fills_up_later_takes_nothing_that_was_kept() {
     }));
 }
 
-/// Every kept line.
+/// Returns every kept line.
 fn kept_lines(home: &Home) -> Vec<String> {
     let answers = home.answers().unwrap();
     let kept = answers.iter().filter_map(|answer| answer.strip_prefix("kept "));
@@ -101,7 +101,7 @@ fn kept_lines(home: &Home) -> Vec<String> {
     kept.flat_map(|(_, text)| text.lines().map(str::to_owned)).collect()
 }
 
-/// A small disk of its own, gone with this.
+/// A small file system, unmounted on drop.
 struct SmallDisk(PathBuf);
 
 impl SmallDisk {
@@ -165,7 +165,7 @@ fn a_disk_that_is_really_full_is_told_and_with_room_the_next_sweep_is_right() {
     assert!(full > 1, "the disk was full only {full} times");
 }
 
-/// Somebody who is not root: permissions mean something to them.
+/// A user other than root, because root ignores permissions.
 pub(crate) struct Somebody {
     program: PathBuf,
     is_other: bool,
@@ -174,7 +174,7 @@ pub(crate) struct Somebody {
 impl Somebody {
     pub(crate) const ID: u32 = 65534;
 
-    /// The user who runs the test, or nobody where that is root. Says why where there is no such user.
+    /// Returns the user who runs the test, or user 65534 if that is root. Prints why if it cannot switch users.
     fn of(home: &Home) -> Option<Self> {
         let boswell = Path::new(env!("CARGO_BIN_EXE_boswell"));
         let is_other = fs::metadata(&home.path).unwrap().uid() == 0;
@@ -201,7 +201,8 @@ impl Somebody {
         None
     }
 
-    /// The binary where somebody else can run it, who owns nothing of the home. None where the test does not run as root.
+    /// Copies the binary to where another user, who owns nothing in the home, can run it. Returns `None` unless the
+    /// test runs as root.
     pub(crate) fn other(home: &Home) -> Option<PathBuf> {
         if fs::metadata(&home.path).unwrap().uid() != 0 {
             eprintln!("Skipped: only root can become somebody else");
@@ -224,7 +225,7 @@ impl Somebody {
         }
     }
 
-    /// Makes them the owner of a home.
+    /// Makes the user the owner of a home.
     fn take(&self, home: &Home) {
         let mut all = vec![home.path.clone()];
         while let Some(path) = all.pop() {
@@ -265,7 +266,8 @@ fn a_memory_that_cannot_be_written_is_told_and_can_still_be_read() {
     let Some(somebody) = Somebody::of(&home) else { return };
     home.write(&claude_log(SESSION), session(9));
     somebody.take(&home);
-    // Asked elsewhere: to ask leaves files beside the database, which help the next one who may only read.
+    // Runs in a copy, because reading leaves files beside the database that would help the next reader without write
+    // permission.
     let kept = home.copy().run(&format!("cat {SESSION}")).stdout;
     assert!(!kept.is_empty());
     let mut folders = vec![home.store()];

@@ -1,16 +1,16 @@
-//! An eviction that dies at any call is ended by the next writer, and nothing that went comes back.
+//! An eviction may be aborted at any system call: the next writer finishes it, and no evicted text comes back.
 
 use testkit::faults::{Call, Fault};
 
 use crate::home::{Home, each, none, worth_a_crash, wrongs};
 
-/// All raw text goes: no cap leaves room for any.
+/// Evicts all raw text, because the caps leave no room.
 const EVICT: &str = "evict --config session_memory.retention.raw_soft_cap_bytes=0 \
                      --config session_memory.retention.raw_hard_cap_bytes=0";
-/// Of many pages that are written one after another, this many are left out between two crashes.
+/// Number of consecutive page writes without a crash between two that have one.
 const PAGES_BETWEEN: u64 = 12;
 
-/// Words of the sessions that no digest prints.
+/// Returns the files that contain text of the sessions that no digest prints.
 fn words_left(home: &Home) -> Vec<String> {
     let word = b"push number 1 with";
     let holds = |path: &std::path::PathBuf| {

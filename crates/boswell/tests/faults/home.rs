@@ -1,4 +1,4 @@
-//! A home with logs of all three agents, the binary in it, and everything its memory answers as one text.
+//! A home with logs of all three agents, the binary run in it, and everything that its memory answers as one text.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -16,11 +16,11 @@ use tempfile::TempDir;
 use testkit::faults::{Call, Ended, Fault, Faults, Running, calls};
 use testkit::logs::ClaudeLog;
 
-/// No run takes nearly as long; whatever does hangs.
+/// Far longer than any run takes: a run that reaches it hangs.
 pub const LIMIT: Duration = Duration::from_secs(120);
-/// The still clock: long after the logs were written, but for one.
+/// The fixed clock: long after all logs were written except one.
 pub const NOW: &str = "2026-04-02T09:00:00Z";
-/// Put together here, so that no scanner takes it for a leak.
+/// Assembled here so that no scanner reports it as a leak.
 pub fn secret() -> String {
     format!("ghp_{}", "a1B2c3D4e5".repeat(4).chars().take(36).collect::<String>())
 }
@@ -31,7 +31,7 @@ pub fn claude_log(session: &str) -> String {
     format!(".claude/projects/-home-ada-app/{session}.jsonl")
 }
 
-/// Whether every point is to be taken.
+/// Returns whether every fault is tried, not only a sample.
 pub fn takes_all() -> bool {
     std::env::var("BOSWELL_FAULTS").is_ok_and(|told| told == "all")
 }
@@ -49,9 +49,9 @@ pub struct Home {
 }
 
 impl Home {
-    /// A home with nothing in it but the key of masked secrets, so that two homes mask alike.
+    /// Returns a home that contains only the key of masked secrets, so that two homes mask alike.
     pub fn empty() -> Self {
-        // Nothing here depends on what a disk does by itself, and memory does not keep us waiting.
+        // A file system in memory is fast, and no test here depends on how a real disk behaves.
         let memory = Path::new("/dev/shm");
         match tempfile::tempdir_in(memory) {
             Ok(_) => Self::inside(memory),
@@ -59,7 +59,7 @@ impl Home {
         }
     }
 
-    /// The same on a real disk, for what is large or has to be run there.
+    /// Returns an empty home on a real disk, for large tests and for those that need one.
     pub fn on_disk() -> Self {
         Self::inside(&std::env::temp_dir())
     }
@@ -70,12 +70,12 @@ impl Home {
         home
     }
 
-    /// Logs of all three agents with a subagent and companions, one of them still being written.
+    /// Returns a home with logs of all three agents, a subagent and companions. One log is still being written.
     pub fn with_logs() -> Self {
         Self::empty().fill()
     }
 
-    /// Puts logs of all three agents into it.
+    /// Writes logs of all three agents into the home.
     pub fn fill(self) -> Self {
         let home = self;
         let path = home.path.to_str().unwrap().to_owned();
@@ -92,7 +92,7 @@ impl Home {
         home
     }
 
-    /// The same files with the same times, elsewhere.
+    /// Copies all files, with their times, to another directory.
     pub fn copy(&self) -> Self {
         let folder = self.path.ancestors().nth(2).unwrap();
         let copy = Self::at(folder, &self.now);
@@ -110,7 +110,7 @@ impl Home {
         }
     }
 
-    /// A place beside the home, for what no run may see.
+    /// Returns a path next to the home, for files that no run may see.
     pub fn beside(&self, name: &str) -> PathBuf {
         self.path.parent().unwrap().join(name)
     }
@@ -137,7 +137,7 @@ impl Home {
         File::open(path).unwrap().set_modified(SystemTime::from(time)).unwrap();
     }
 
-    /// All files below a folder of the home, in order.
+    /// Returns all files below a folder of the home, sorted.
     pub fn files(&self, folder: &str) -> Vec<PathBuf> {
         let mut found = Vec::new();
         walk(&self.path.join(folder), &mut found);
@@ -146,7 +146,7 @@ impl Home {
         found
     }
 
-    /// The binary with this home and nothing else of the environment; `line` is split at spaces.
+    /// Returns a command that runs the binary in this home without any other variables. `line` is split at spaces.
     pub fn command(&self, line: &str) -> Command {
         self.command_of(Path::new(env!("CARGO_BIN_EXE_boswell")), line)
     }
@@ -169,7 +169,7 @@ impl Home {
         Running::start(&mut self.command(line)).end(LIMIT)
     }
 
-    /// Runs the binary with a fault below the whole home, and gives all calls it made.
+    /// Runs the binary with a fault in any file of the home, and returns all calls that it made.
     pub fn run_with(&self, line: &str, fault: &Fault) -> (Ended, Vec<Call>) {
         let log = self.beside("calls");
         _ = fs::remove_file(&log);
@@ -179,14 +179,14 @@ impl Home {
         (ended, calls(&log))
     }
 
-    /// Sweeps, and is content with nothing less than success.
+    /// Sweeps and panics unless that succeeds.
     pub fn sweep(&self) -> serde_json::Value {
         let ended = self.run("sweep --json");
         assert!(ended.status.success() && !ended.is_late, "{ended:?}");
         serde_json::from_str(&ended.stdout).unwrap()
     }
 
-    /// All that the memory answers: every session, every kept byte, every derived row.
+    /// Returns everything that the memory answers: every session, every kept byte, every derived row.
     pub fn answers(&self) -> Result<Vec<String>, String> {
         let told = |error: memory::store::StoreError| error.to_string();
         let store = Store::open_existing(self.store()).map_err(told)?;
@@ -206,7 +206,7 @@ impl Home {
         Ok(answers)
     }
 
-    /// What is wrong with the store itself. Asked after a sweep, which takes away what a crash left.
+    /// Returns problems of the store itself. Call it after a sweep, which removes leftovers of a crash.
     pub fn doubts(&self) -> Vec<String> {
         let mut doubts = Vec::new();
         match Store::open_existing(self.store()) {
@@ -240,7 +240,7 @@ impl Home {
         doubts
     }
 
-    /// Files of the store that somebody else could read.
+    /// Returns files of the store that other users could access.
     fn open_to_others(&self) -> Vec<String> {
         let mut found = vec![self.store()];
         walk(&self.store(), &mut found);
@@ -256,7 +256,7 @@ impl Home {
             .collect()
     }
 
-    /// Files of ours that hold the planted secret.
+    /// Returns our files that contain the planted secret.
     pub fn leaks(&self) -> Vec<String> {
         let secret = secret();
         let holds = |path: &PathBuf| {
@@ -269,7 +269,7 @@ impl Home {
             .collect()
     }
 
-    /// Everything of the agents: names, links, bytes and times.
+    /// Returns all files of the agents with their names, links, bytes and times.
     pub fn sources(&self) -> Vec<String> {
         let mut found = Vec::new();
         for folder in [".claude", ".codex", ".grok", ".ssh", "app"] {
@@ -290,7 +290,7 @@ impl Home {
     }
 }
 
-/// A session of so many prompts; the first names a secret.
+/// Returns the log of a session with `prompts` prompts. Each prompt contains the secret.
 pub fn session(prompts: usize) -> String {
     story(SESSION, prompts).jsonl()
 }
@@ -306,7 +306,7 @@ pub fn story(session: &str, prompts: usize) -> ClaudeLog {
     log
 }
 
-/// Does something with each item, on all processors, and gathers what is told of it.
+/// Calls `work` with each item on all processors, and collects the returned problems.
 pub fn each<T: Sync>(items: &[T], work: impl Fn(&T) -> Vec<String> + Sync) -> Vec<String> {
     let told = Mutex::new(Vec::new());
     let next = AtomicUsize::new(0);
@@ -324,12 +324,12 @@ pub fn each<T: Sync>(items: &[T], work: impl Fn(&T) -> Vec<String> + Sync) -> Ve
     told.into_inner().unwrap()
 }
 
-/// Fails with everything that is wrong.
+/// Panics with all problems, if there are any.
 pub fn none(wrongs: &[String]) {
     assert!(wrongs.is_empty(), "{} wrongs:\n{}", wrongs.len(), wrongs.join("\n"));
 }
 
-/// Where two answers first differ, in a few words.
+/// Returns a short description of the first difference between two lists of answers.
 pub fn difference(expected: &[String], found: &[String]) -> Option<String> {
     let cut = |text: Option<&String>| text.map_or("nothing".to_owned(), |text| text.chars().take(160).collect());
     let at = (0..expected.len().max(found.len())).find(|at| expected.get(*at) != found.get(*at))?;
@@ -342,7 +342,7 @@ pub fn difference(expected: &[String], found: &[String]) -> Option<String> {
     ))
 }
 
-/// What is wrong with a home that should answer as expected.
+/// Returns the problems of a home that should give the expected answers.
 pub fn wrongs(home: &Home, expected: &[String]) -> Vec<String> {
     let mut wrongs = home.doubts();
     match home.answers() {
@@ -389,7 +389,7 @@ fn copy_tree(from: &Path, to: &Path) {
     }
 }
 
-/// Which calls to die at, each with its number: all but some of the pages that are written in a row.
+/// Returns the calls to abort at, each with its number: every call except some pages of consecutive writes.
 pub fn worth_a_crash<'c>(calls: &[&'c Call], pages_between: u64) -> impl Iterator<Item = (u64, &'c Call)> {
     let is_page =
         |call: Option<&&Call>| call.is_some_and(|call| call.name == "pwrite" && call.path.contains("store.db"));

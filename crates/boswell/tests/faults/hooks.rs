@@ -1,5 +1,5 @@
-//! Hooks while everything goes wrong: many at once, beside a sweep, on a full disk, and with what they start killed. No
-//! call fails, and what was told is there once.
+//! Hooks under faults: many at once, beside a sweep, on a full disk, and with their ingest killed. No hook fails, and
+//! each event is recorded once.
 
 use std::fs;
 use std::io::Write;
@@ -13,7 +13,7 @@ use testkit::faults::{Call, Errno, Fault, Running};
 
 use crate::home::{Home, LIMIT, SESSION, claude_log, each, faults, none, takes_all, worth_a_crash, wrongs};
 
-/// Of many pages that are written one after another, this many are left out between two crashes.
+/// Number of consecutive page writes without a crash between two that have one.
 const PAGES_BETWEEN: u64 = 12;
 const CALLS: usize = 1_000;
 const AT_ONCE: usize = 50;
@@ -24,7 +24,7 @@ fn command(home: &Home) -> Command {
     command
 }
 
-/// That a session ended, as its agent tells it.
+/// Returns the payload with which Claude Code reports the end of a session.
 fn ended(home: &Home, id: &str) -> String {
     let log = home.path.join(claude_log(id));
     let log = log.display();
@@ -37,12 +37,12 @@ fn call(mut command: Command, payload: &str) -> Output {
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
-    // It may be gone before it has read all of it.
+    // The hook may exit before it has read all of it.
     _ = child.stdin.take().unwrap().write_all(payload.as_bytes());
     child.wait_with_output().unwrap()
 }
 
-/// What is wrong with how a hook ended.
+/// Returns a problem unless the hook exited with 0 and printed nothing.
 fn wrong_end(output: &Output) -> Vec<String> {
     let is_quiet = output.status.code() == Some(0) && output.stdout.is_empty() && output.stderr.is_empty();
     if is_quiet {
@@ -52,7 +52,7 @@ fn wrong_end(output: &Output) -> Vec<String> {
     }
 }
 
-/// Waits until what hooks started is done: it holds a lock for as long as it works.
+/// Waits until the ingest that hooks started is done: it holds a lock while it works.
 fn settle(home: &Home) {
     let path = home.store().join(spool::FOLDER).join("ingest.lock");
     if let Ok(lock) = fs::File::options().write(true).open(path) {
@@ -60,7 +60,7 @@ fn settle(home: &Home) {
     }
 }
 
-/// Every fact that is kept: the session and what was told of it.
+/// Returns every kept fact: the session, and the event reported for it.
 fn facts(home: &Home) -> Vec<String> {
     let store = Store::open_existing(home.store()).unwrap().unwrap();
     let facts = store.reads().facts().unwrap().into_iter();
@@ -73,7 +73,7 @@ fn id(n: usize) -> String {
     format!("5e550000-0000-4000-8000-{n:012}")
 }
 
-/// Calls a thousand times, fifty at once, and sees that every call ends as it must.
+/// Calls a thousand hooks, fifty at once, and checks how every call ends.
 fn thousand(home: &Home, make: &(dyn Fn() -> Command + Sync)) {
     let next = AtomicUsize::new(0);
     let wrong = std::sync::Mutex::new(Vec::new());
@@ -138,7 +138,7 @@ fn on_a_full_disk_every_call_succeeds_and_what_is_lost_is_counted() {
             home.sweep();
             let counted = spool::lost_notes(&home.store()).map_or(0, |lost| lost.count);
             let told = facts(&home).len() as u64;
-            // A broken disk may lose the count as well; a full one may not.
+            // A broken disk may lose the count as well; a full disk may not.
             let is_counted = told + counted == 1 || (with == Errno::Io && told + counted == 0);
             assert!(is_counted, "{with:?} from {from}: {told} told, {counted} lost");
             lost += counted;
@@ -173,7 +173,7 @@ fn a_thousand_calls_on_a_full_disk_succeed_and_each_is_told_or_counted() {
     assert!(lost > 0, "the disk was never full");
 }
 
-/// A home with notes that wait and logs that were not read yet.
+/// Returns a home with waiting notes and unread logs.
 fn with_notes() -> Home {
     let home = Home::with_logs();
     assert!(home.run("hooks install claude").status.success());
@@ -253,7 +253,7 @@ fn an_ingest_that_is_killed_at_any_moment_is_made_up_for_by_the_next() {
     }
 }
 
-/// Writes six logs that were not read yet.
+/// Returns a home with six unread logs.
 fn with_six_logs() -> Home {
     let home = Home::with_logs();
     for n in 0..6 {
@@ -265,7 +265,8 @@ fn with_six_logs() -> Home {
     home
 }
 
-/// A copy of a home with six logs, and a note for each of them: notes hold whole paths.
+/// Copies a home with six logs and adds a note for each log. Notes are written to the copy, because they contain
+/// absolute paths.
 fn copy_with_notes(home: &Home) -> Home {
     let home = home.copy();
     assert!(home.run("hooks install claude").status.success());
@@ -299,7 +300,7 @@ fn the_next_ingest_reads_every_session_that_a_killed_one_left() {
         let home = copy_with_notes(&home);
         let (ended, _) = home.run_with(&ingest(&home), &Fault::AbortAt(*n));
         killed.fetch_add(usize::from(ended.status.code().is_none()), Ordering::Relaxed);
-        // Not a sweep, which would read all logs, but the ingest that the next hook starts.
+        // Starts the ingest with the next hook, because a sweep would read all logs anyway.
         none(&wrong_end(&call(command(&home), &self::ended(&home, &id(0)))));
         settle(&home);
         let store = Store::open_existing(home.store()).unwrap().unwrap();

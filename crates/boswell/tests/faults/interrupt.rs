@@ -1,4 +1,4 @@
-//! Signals in the middle of writing: no half-written file is left, and the next run does the work.
+//! Signals during writes: no partial file is left, and the next run does the work.
 
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ const SIGHUP: i32 = 1;
 const SIGINT: i32 = 2;
 const SIGTERM: i32 = 15;
 
-/// Verbs that write for long, and the files they leave when they are done.
+/// Verbs that write for long, and the files that they leave when they are done.
 const VERBS: &[(&str, &[&str])] = &[
     ("sweep", &[]),
     ("rebuild", &[]),
@@ -36,7 +36,7 @@ const VERBS: &[(&str, &[&str])] = &[
     ("restore 5e55a0ad -o given", &[]),
 ];
 
-/// How many moments of each verb are tried.
+/// Number of moments to try for each verb.
 const MOMENTS: u64 = 6;
 
 /// Returns temporary files that were left behind.
@@ -56,7 +56,7 @@ fn interrupt(clean: &Home, verb: &str, whole: &[&str], signal: i32, at: u64) -> 
     let (ended, _) = home.run_with(verb, &Fault::SignalAt { signal, at });
     let mut wrongs = Vec::new();
     let is_interrupted = ended.status.signal() == Some(signal);
-    // The signal may come after the last write: then the verb is done.
+    // If the signal comes after the last write, the verb succeeds.
     if ended.is_late || !(is_interrupted || ended.status.success()) {
         wrongs.push(format!("ended otherwise: {ended:?}"));
     }
@@ -78,7 +78,7 @@ fn interrupt(clean: &Home, verb: &str, whole: &[&str], signal: i32, at: u64) -> 
     if !ended.status.success() {
         wrongs.push(format!("the store is not clean: {ended:?}"));
     }
-    // A verb that refuses to write over its own result, which is whole, was done.
+    // A verb that refuses to overwrite its own complete result had finished before the signal.
     let again = home.run(verb);
     let is_refused = again.stderr.contains("there already") || again.stderr.contains("File exists");
     let is_done = is_refused && whole.iter().all(|name| home.path.join(name).exists());

@@ -1,4 +1,4 @@
-//! Large sweeps that are killed: at random moments, and between two commits of one log.
+//! Large sweeps, killed at random moments and between two commits of one log.
 
 use std::time::{Duration, Instant};
 
@@ -9,14 +9,14 @@ use crate::home::{Home, LIMIT, SESSION, claude_log, none, takes_all, wrongs};
 
 const KILLS: usize = 20;
 const SEED: u64 = 0x5eed;
-/// More than what a sweep commits at once.
+/// More than a sweep commits at once.
 const LARGE_BYTES: usize = 20 << 20;
 
-/// A log of about so many bytes, with long answers of tools as in real ones.
+/// Returns a log of about `bytes` bytes, with long tool results as in real logs.
 fn large_log(session: &str, bytes: usize) -> String {
     let words: String = (0..3_000).map(|n| format!("line {n} of the answer\n")).collect();
     let mut log = ClaudeLog::new(session).at("2026-04-02T08:00:00Z");
-    // An answer stands in its record twice.
+    // A record contains its tool result twice.
     for n in 0..bytes / words.len() / 2 {
         let command = serde_json::json!({"command": format!("cat {n}.txt")});
         log = log.prompt(&format!("show {n}")).tool("Bash", command, &words);
@@ -55,7 +55,7 @@ fn twenty_kills_at_random_moments_of_a_large_sweep_lose_nothing() {
         let moment = whole.mul_f64((dice >> 40) as f64 / (1u64 << 24) as f64) + Duration::from_millis(1);
         let mut running = Running::start(&mut one.command("sweep"));
         if running.ends_within(moment) {
-            // It was quicker than we: begin anew.
+            // The sweep ended before it was killed: start again with a new copy.
             assert!(running.end(LIMIT).status.success());
             none(&wrongs(&one, &expected));
             one = home.copy();
@@ -68,8 +68,8 @@ fn twenty_kills_at_random_moments_of_a_large_sweep_lose_nothing() {
     none(&wrongs(&one, &expected));
 }
 
-/// Kills a sweep right after its first commits of the one large log, which has several. The next sweep answers like
-/// one that was never killed.
+/// Kills a sweep right after its first commits of one large log, which needs several. After the next sweep the answers
+/// equal those of a memory whose sweep was never killed.
 fn die_between_commits(home: &Home) {
     let clean = home.copy();
     let (ended, calls) = clean.run_with("sweep", &Fault::None);

@@ -1,7 +1,7 @@
-//! What tries to break a sweep: crashes at every call, full and broken disks, logs that change while they are read,
-//! sweeps beside each other, clocks that go back, and credential files that must stay closed. On the real binary.
+//! Faults under the real binary: crashes at every call, full and broken disks, logs that change during a read,
+//! concurrent sweeps, clocks that go back, and credential files that must never be opened.
 //!
-//! By default where there are many points some are taken, and said; `BOSWELL_FAULTS=all` takes every one.
+//! By default a test with many points tries a sample and prints its size; `BOSWELL_FAULTS=all` tries every point.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::print_stderr)]

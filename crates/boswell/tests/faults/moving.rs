@@ -1,4 +1,5 @@
-//! Logs that are deleted, cut, replaced or appended to while they are read. The sweep ends well; the next one is right.
+//! Logs that are deleted, truncated, replaced or appended to during a read. The sweep succeeds, and the next one is
+//! right.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,13 +8,13 @@ use testkit::faults::{Call, Ended, Fault, FileEvent};
 
 use crate::home::{Home, SESSION, claude_log, difference, each, none, story, takes_all};
 
-/// Many reads, so that something can happen between any two: a log is read by 256 KiB.
+/// Enough for many reads, because a log is read in pieces of 256 KiB and something has to happen between any two.
 const PROMPTS: usize = 700;
-/// Of so many reads each thing happens before one; different things before different ones.
+/// Each event happens before one in this many reads, and different events before different reads.
 const READS_BETWEEN: u64 = 4;
 const OTHER: &str = "5e550000-0000-4000-8000-00000000000c";
 
-/// A home with one long log and a small one.
+/// Returns a home with one long log and one small log.
 fn home() -> Home {
     let home = Home::empty();
     home.write(&claude_log(SESSION), story(SESSION, PROMPTS).jsonl());
@@ -21,7 +22,7 @@ fn home() -> Home {
     home
 }
 
-/// Another log under the same id: none of its lines is one of the first's.
+/// Returns another log with the same session ID. None of its lines is in the first log.
 fn other_log(prompts: usize) -> String {
     story(SESSION, prompts).jsonl().replace("push number", "pull number")
 }
@@ -62,7 +63,7 @@ fn happenings(home: &Home) -> Vec<(&'static str, FileEvent)> {
     ]
 }
 
-/// What is wrong after something happened before the `at`-th read of a log, and after one more sweep.
+/// Returns the problems after an event before the `at`-th read of a log, and after one more sweep.
 fn meet(home: &Home, what: usize, at: u64) -> Vec<String> {
     let home = home.copy();
     let (what, happens) = happenings(&home).remove(what);
@@ -108,19 +109,19 @@ fn read_while(home: &Home, happens: FileEvent, at: u64) -> (Ended, Vec<Call>) {
     )
 }
 
-/// How often the log is read.
+/// Returns how often the log is read.
 fn reads(home: &Home) -> u64 {
     let (_, calls) = read_while(&home.copy(), FileEvent::Unlink, u64::MAX >> 1);
     calls.iter().filter(|call| call.name == "reads").count() as u64
 }
 
-/// A log without its secrets, masked or not.
+/// Returns a log without its secrets, masked or not.
 fn mask_free(text: &str) -> String {
     let masked = regex::Regex::new(r"\[REDACTED:[^\]]*\]|ghp_[0-9A-Za-z]{36}").unwrap();
     masked.replace_all(text, "*").into_owned()
 }
 
-/// What a memory answers that never saw what was before.
+/// Returns the answers of a memory that never saw the earlier log.
 fn fresh_answers(home: &Home) -> Vec<String> {
     let fresh = home.copy();
     fs::remove_dir_all(fresh.store()).unwrap();
@@ -128,7 +129,7 @@ fn fresh_answers(home: &Home) -> Vec<String> {
     fresh.answers().unwrap()
 }
 
-/// Lets everything happen before every read of the log.
+/// Tries every event before every read of the log.
 fn meet_all(home: &Home) {
     let reads = reads(home);
     assert!(reads > 5, "the log is read {reads} times only");
@@ -153,7 +154,7 @@ fn whatever_happens_to_a_new_log_while_it_is_read_the_next_sweep_is_right() {
 #[test]
 fn whatever_happens_to_a_known_log_while_it_is_read_the_next_sweep_is_right() {
     let home = home();
-    // Known up to its middle, so that only its second half is read.
+    // The memory knows the log up to its middle, so the sweep reads only the second half.
     home.write(&claude_log(SESSION), story(SESSION, PROMPTS / 2).jsonl());
     home.sweep();
     home.write(&claude_log(SESSION), story(SESSION, PROMPTS).jsonl());

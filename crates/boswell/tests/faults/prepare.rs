@@ -1,4 +1,4 @@
-//! A day is prepared though a log cannot be read: the disk fails under it, or it belongs to somebody else.
+//! A day is prepared even if a log cannot be read, because the disk fails or another user owns the log.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -11,7 +11,7 @@ use crate::home::{Home, LIMIT, claude_log, story};
 const GOOD: &str = "5e550000-0000-4000-8000-00000000600d";
 const BAD: &str = "5e550000-0000-4000-8000-000000000bad";
 
-/// A home with two sessions of one day.
+/// Returns a home with two sessions of one day.
 fn home() -> Home {
     let home = Home::empty();
     for session in [GOOD, BAD] {
@@ -20,14 +20,14 @@ fn home() -> Home {
     home
 }
 
-/// The day of the sessions.
+/// Returns the command that prepares the day of the sessions.
 fn prepare(home: &Home) -> String {
     let log = fs::read_to_string(home.path.join(claude_log(GOOD))).unwrap();
     let at = log.find("\"timestamp\":\"").unwrap() + "\"timestamp\":\"".len();
     format!("prepare --json --date {}", &log[at..at + "2026-04-01".len()])
 }
 
-/// The bad log is told with its reason, and the good one is there.
+/// Checks that the answer names the bad log with the reason and contains the good one.
 fn assert_is_whole(stdout: &str, reason: &str) {
     let answer: serde_json::Value = serde_json::from_str(stdout).unwrap_or_else(|error| panic!("{error}: {stdout}"));
     assert_eq!(answer["sessions"], 1, "{answer}");
@@ -66,7 +66,7 @@ fn a_log_that_we_may_not_read_costs_itself() {
     fs::set_permissions(&bad, fs::Permissions::from_mode(0o000)).unwrap();
     let mut command = home.command(&line);
     if fs::File::open(&bad).is_ok() {
-        // Nothing is closed to root, so somebody else looks, whose the rest of the home is.
+        // Root may open any file, so the command runs as another user who owns the rest of the home.
         let given = Command::new("chown")
             .args(["-R", "65534:65534"])
             .arg(home.path.parent().unwrap())

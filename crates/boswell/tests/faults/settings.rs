@@ -1,4 +1,4 @@
-//! Settings that are half written: told with their place, and nothing else suffers.
+//! Half-written settings: errors name the file, and hooks and stored data are not affected.
 
 use std::fs;
 
@@ -46,7 +46,8 @@ fn half_written_settings_are_told_with_their_place_and_cost_nothing() {
             }
             _ => told.push(format!("{ended:?}")),
         }
-        // Not every place needs a process of its own for what never looks at settings.
+        // A hook never reads settings, and a sweep reads them like any other command, so every eighth position is
+        // enough.
         if end % 8 == 0 {
             let hook = home.run("hook claude");
             if hook.status.code() != Some(0) || !hook.stderr.is_empty() {

@@ -1,5 +1,5 @@
-//! A disk that is slow, and one whose calls fail one by one, as the kernel tells it: strace lets real calls of the real binary wait or fail,
-//! reads among them.
+//! Slow disks and failing system calls, by strace: it delays real calls of the real binary or lets them fail, reads
+//! among them.
 
 use std::path::Path;
 use std::process::Command;
@@ -9,7 +9,7 @@ use testkit::faults::{Ended, Running};
 
 use crate::home::{Home, LIMIT, SESSION, claude_log, each, none, session, takes_all, wrongs};
 
-/// The binary under strace, which tampers with some of its calls.
+/// Returns a command that runs the binary under strace, which tampers with the calls that `inject` names.
 fn tampered(home: &Home, inject: &str, line: &str) -> Command {
     let calls = inject.split_once(':').map_or(inject, |(calls, _)| calls);
     let words = format!(
@@ -20,7 +20,7 @@ fn tampered(home: &Home, inject: &str, line: &str) -> Command {
     home.command_of(Path::new("strace"), &words)
 }
 
-/// Whether strace may tamper here. Says why not.
+/// Returns whether strace can tamper here. Prints why if it cannot.
 fn can_tamper(home: &Home) -> bool {
     let Ok(seen) = tampered(home, "write:error=EIO:when=1", "--version").output() else {
         eprintln!("Skipped: there is no strace here");
@@ -37,7 +37,7 @@ fn can_tamper(home: &Home) -> bool {
     can
 }
 
-/// Whether a command ended in a way that a person can understand.
+/// Returns whether a command succeeded, or failed with an error that users can understand.
 fn is_clear(ended: &Ended) -> bool {
     let is_told = ended.stderr.contains("error: ") || ended.stderr.contains("warning: ");
     let is_ended = match ended.status.code() {
@@ -80,7 +80,7 @@ fn any_call_may_fail_in_the_kernel_and_the_next_sweep_is_right() {
     let mut tampers = Vec::new();
     for (at, call) in calls.iter().enumerate() {
         for (of, when) in places.iter().enumerate() {
-            // The loader opens and reads first; that is not ours to survive.
+            // The loader opens and reads first; a program cannot survive a failure there.
             let when = if matches!(*call, "openat" | "read" | "newfstatat" | "pread64") {
                 when + 12
             } else {
@@ -120,7 +120,7 @@ fn a_slow_disk_makes_a_sweep_slow_and_nobody_else_waits() {
     let expected = clean.answers().unwrap();
     let after = clean.run("sessions --json --no-sweep").stdout;
     assert_ne!(before, after);
-    // Each sync takes four seconds: whoever waits for the writer waits for a while.
+    // Each sync takes four seconds, so the sweep is still writing while the other commands run.
     let inject = "fsync,fdatasync:delay_enter=4000000";
     let mut slow = Running::start(&mut tampered(&home, inject, "sweep"));
     let mut is_at_work = false;

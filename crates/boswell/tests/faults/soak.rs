@@ -1,7 +1,7 @@
-//! A long time in short: many sessions of all agents grow while sweeps, questions, evictions and reports run at once. Memory stays flat, the
-//! budget holds, and the answers are those of a memory that read everything in one go.
+//! Many sessions of all agents grow while sweeps, questions, evictions and reports run at once. Memory use stays flat,
+//! retention stays within its caps, and the answers equal those of a memory that read everything at once.
 //!
-//! `./soak` makes it large; here it is small: `SOAK_SESSIONS`, `SOAK_MB` and `SOAK_ROUNDS` say how large.
+//! This run is small; `./soak` makes it large with `SOAK_SESSIONS`, `SOAK_MB` and `SOAK_ROUNDS`.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Seek, SeekFrom};
@@ -14,12 +14,12 @@ use testkit::logs::ClaudeLog;
 
 use crate::home::Home;
 
-/// A large run may take its time.
+/// A large run takes long.
 const LIMIT: Duration = Duration::from_secs(3_600);
-/// How often a running process is asked for its memory.
+/// The interval between two measurements of a process's memory.
 const TICK: Duration = Duration::from_millis(5);
 const START: &str = "2026-09-02T08:00:00Z";
-/// What noise may add to the memory of a process.
+/// The noise allowed in the memory use of a process.
 const NOISE_BYTES: u64 = 24 << 20;
 
 fn told(name: &str, unless: u64) -> u64 {
@@ -29,7 +29,7 @@ fn told(name: &str, unless: u64) -> u64 {
         .unwrap_or(unless)
 }
 
-/// A log that is written bit by bit.
+/// A log that is written in pieces.
 struct Growing {
     from: PathBuf,
     to: PathBuf,
@@ -37,14 +37,14 @@ struct Growing {
 }
 
 impl Growing {
-    /// Adds the next lines, up to a share of the whole.
+    /// Appends the next lines, up to `round / rounds` of the log.
     fn grow(&mut self, round: u64, rounds: u64) {
         let mut file = fs::File::open(&self.from).unwrap();
         let length = file.metadata().unwrap().len();
         fs::create_dir_all(self.to.parent().unwrap()).unwrap();
         let is_lines = self.from.extension().is_some_and(|ending| ending == "jsonl");
         if !is_lines {
-            // What is no log of lines comes whole, in the first round.
+            // A file without lines is copied as a whole in the first round.
             if round == 1 {
                 fs::copy(&self.from, &self.to).unwrap();
             }
@@ -85,7 +85,7 @@ fn growing(staged: &Path, home: &Path) -> Vec<Growing> {
     all
 }
 
-/// Runs a command to its end. Gives the most memory it had.
+/// Runs a command to its end. Returns its peak memory as well.
 fn run(home: &Home, line: &str) -> (Ended, u64) {
     let mut running = Running::start(&mut home.command(line));
     let mut peak = 0;
@@ -109,7 +109,7 @@ fn json(ended: &Ended) -> serde_json::Value {
     serde_json::from_str(&ended.stdout).unwrap_or_else(|error| panic!("{error}: {ended:?}"))
 }
 
-/// Numbers that no eviction changes: how many sessions there are, and what they cost.
+/// Returns figures that no eviction changes: the number of sessions, and their usage.
 fn numbers(home: &Home) -> String {
     let sessions = json(&run(home, "sessions --json --no-sweep --limit 1000000").0);
     let usage = json(&run(home, "usage --json --no-sweep").0);
@@ -130,7 +130,7 @@ fn a_memory_that_grows_while_all_is_asked_of_it_stays_flat_right_and_inside_its_
     };
     let written = corpus::write(&staged, &shape).unwrap();
     let mut logs = growing(&staged, &home.path);
-    // A third of what packs would take: sweeps have to let go.
+    // About a third of the size that packs would reach, so that sweeps have to evict.
     let cap = (written.bytes / 16).max(1 << 19);
     let hard = cap * 3 / 2;
     let settings =
@@ -167,7 +167,7 @@ fn a_memory_that_grows_while_all_is_asked_of_it_stays_flat_right_and_inside_its_
             assert!(is_well, "round {round}, {line}: {ended:?}");
         }
         peaks.push(ended.iter().map(|(_, peak)| *peak).collect());
-        // One sweep more, and all that was written is there and inside of the budget.
+        // After one more sweep, everything written so far is found and the packs fit the cap.
         let (swept, _) = run(&home, "sweep");
         assert_eq!(swept.status.code(), Some(0), "{swept:?}");
         let found = run(&home, &format!("search soakword{round}x --json --no-sweep")).0;
@@ -198,7 +198,7 @@ fn a_memory_that_grows_while_all_is_asked_of_it_stays_flat_right_and_inside_its_
     eprintln!("{} files, {} bytes: {grown}", written.files, written.bytes);
 }
 
-/// A process of a later round needs no more than one of an earlier round.
+/// Checks that processes of later rounds need no more memory than those of earlier rounds.
 fn stay_flat(peaks: &[Vec<u64>]) {
     let half = peaks.len() / 2;
     let most = |rounds: &[Vec<u64>]| rounds.iter().flatten().copied().max().unwrap_or_default();

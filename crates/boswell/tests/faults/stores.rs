@@ -1,8 +1,8 @@
-//! Memories that older versions of ours wrote, one of each version of the schema: today's binary takes them over and loses nothing. And those
-//! that a newer one will write.
+//! Memories written by older versions of this program, one for each version of the schema: the current binary upgrades
+//! them and loses nothing. One was written by a newer version.
 //!
-//! `fixtures/stores/N.tar.gz` is a home of Ada's with logs, a key and the memory that a binary with the schema N made of them; the first and
-//! those between two that were built are made of the one before by the steps of the schema.
+//! `fixtures/stores/N.tar.gz` is a home with logs, a key, and the memory that a binary with schema N wrote for them.
+//! For versions that were never built, the fixture was made from the one before it by the migration steps.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,12 +13,12 @@ use memory::store::Store;
 
 use crate::home::{Home, none};
 
-/// The newest version there is. Who adds a step adds a fixture.
+/// The newest version. A change that adds a migration step adds a fixture.
 const NEWEST: u32 = 10;
 const STORES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/stores");
 const LATER: &str = "2026-04-03T09:00:00Z";
 
-/// A home as an older version left it.
+/// Returns a home as an older version left it.
 fn home_of(version: u32) -> Home {
     unpacked(&Path::new(STORES).join(format!("{version}.tar.gz")))
 }
@@ -38,13 +38,13 @@ fn unpacked(packed: &Path) -> Home {
     home
 }
 
-/// The version of a memory's schema, as its file tells it.
+/// Returns the schema version in the header of the database file.
 fn version(home: &Home) -> u32 {
     let bytes = fs::read(home.store().join("store.db")).unwrap();
     u32::from_be_bytes(bytes[60..64].try_into().unwrap())
 }
 
-/// Kept lines by session and part, and rows that follow from lines.
+/// Returns kept lines by session and part, and rows that are derived from lines.
 fn kept(home: &Home) -> BTreeMap<String, Vec<String>> {
     let mut kept: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for answer in home.answers().unwrap() {
@@ -52,14 +52,14 @@ fn kept(home: &Home) -> BTreeMap<String, Vec<String>> {
             continue;
         }
         let (name, text) = answer.split_once('\n').unwrap_or(("rows", &answer));
-        // A field that says nothing may have been unknown to the version that wrote the row.
+        // The version that wrote the row may not have known a field that is null.
         let text = text.replace(",\"rate_limits\":null", "");
         kept.entry(name.to_owned()).or_default().push(text);
     }
     kept
 }
 
-/// What people ask, without what depends on when it was read.
+/// Returns answers to common questions, without the values that depend on when the logs were read.
 fn asked(home: &Home) -> Vec<String> {
     [
         "sessions --json --no-sweep",
@@ -86,7 +86,7 @@ fn a_memory_of_every_older_version_is_taken_over_whole() {
             .reads()
             .sessions()
             .unwrap();
-        // To ask changes nothing, and what is asked is answered.
+        // Reading changes nothing, and the questions are answered.
         let sessions = home.run("sessions --json --no-sweep");
         assert!(sessions.status.success() && old.len() > 3, "{of}: {sessions:?}");
         assert_eq!(version(&home), of, "asking is no reason to change a file");
@@ -135,7 +135,7 @@ fn a_memory_of_every_older_version_is_taken_over_whole() {
     }
 }
 
-/// Where nobody may write, a memory is carried to a server without being taken over first.
+/// A session can be exported to a server without an upgrade, because the memory may be read-only.
 #[test]
 fn what_the_version_before_wrote_can_be_carried_as_it_is() {
     let home = home_of(NEWEST - 1);
@@ -156,7 +156,7 @@ fn the_users_own_words_come_over() {
     assert!(told[1].contains("harvest"), "{}", told[1]);
 }
 
-/// Changes two numbers in the head of a database's file.
+/// Changes two numbers in the header of a database file.
 fn set_numbers(home: &Home, version: u32, needs: u32) {
     let database = home.store().join("store.db");
     let mut bytes = fs::read(&database).unwrap();
@@ -165,7 +165,7 @@ fn set_numbers(home: &Home, version: u32, needs: u32) {
     fs::write(database, bytes).unwrap();
 }
 
-/// How often a text stands in a memory's file.
+/// Returns how often a text occurs in the database file.
 fn count(home: &Home, text: &str) -> usize {
     let bytes = fs::read(home.store().join("store.db")).unwrap();
     bytes
@@ -174,7 +174,7 @@ fn count(home: &Home, text: &str) -> usize {
         .count()
 }
 
-/// `fixtures/stores/newer.tar.gz` has a table, a column and rows in both that we do not know.
+/// `fixtures/stores/newer.tar.gz` has a table, a column, and rows in both that this version does not know.
 #[test]
 fn a_memory_of_a_newer_version_is_used_and_what_is_new_in_it_stays() {
     let packed = Path::new(STORES).join("newer.tar.gz");

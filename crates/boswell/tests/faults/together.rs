@@ -1,4 +1,4 @@
-//! Several sweeps at once: each ends well, and the memory is as if there had been one.
+//! Several sweeps at once: each succeeds, and the memory equals the one after a single sweep.
 
 use std::fs::File;
 use std::time::Duration;
@@ -41,7 +41,7 @@ fn a_sweep_and_a_rebuild_beside_each_other_leave_what_a_sweep_leaves() {
             let ended = running.end(LIMIT);
             assert!(ended.status.success(), "round {round}: {ended:?}");
         }
-        // What a rebuild made anew has its digest with the next sweep.
+        // A rebuild leaves the digests to the next sweep.
         home.sweep();
         let told = wrongs(&home, &expected);
         assert!(told.is_empty(), "round {round}: {}", told.join("\n"));

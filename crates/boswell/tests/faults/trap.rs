@@ -1,4 +1,5 @@
-//! The trap: credential files that hang whoever opens them, and a list of everything that is opened.
+//! A trap for programs that open credential files: each is a pipe on which an open hangs. Every opened path is recorded
+//! as well.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -9,7 +10,7 @@ use testkit::faults::{Call, Fault, Running};
 
 use crate::home::{Home, LIMIT, SESSION, claude_log};
 
-/// What the agents and people keep beside the logs.
+/// Files that agents and users keep beside the logs.
 const CREDENTIALS: &[&str] = &[
     ".claude/.credentials.json",
     ".claude/projects/-home-ada-app/.credentials.json",
@@ -24,7 +25,7 @@ const CREDENTIALS: &[&str] = &[
     ".env",
 ];
 
-/// Names that would be read if they were no links.
+/// Names that would be read if they were not links.
 const LINKS: &[&str] = &[
     ".claude/projects/-home-ada-app/5e550000-0000-4000-8000-00000000dead.jsonl",
     ".claude/projects/-home-ada-app/5e550000-0000-4000-8000-00000000000a.meta.json",
@@ -59,7 +60,7 @@ fn home_with_pipes() -> Home {
     home
 }
 
-/// A file of private text, and links to it from every name that is read.
+/// Returns a home with a file of private text, and links to it at names that are read.
 fn home_with_links() -> Home {
     let home = Home::with_logs();
     home.write(
@@ -80,7 +81,7 @@ fn home_with_links() -> Home {
     home
 }
 
-/// What a run did that it may not do.
+/// Returns the forbidden calls of a run.
 fn trespasses(home: &Home, calls: &[Call]) -> Vec<String> {
     let is_source = |path: &str| {
         [".claude", ".codex", ".grok"]
@@ -141,7 +142,7 @@ fn a_link_named_like_a_log_or_its_companion_is_not_followed() {
     assert!(told.is_empty(), "{}", told.join("\n"));
 }
 
-/// The same by the kernel's own word: a library sees only what goes through it.
+/// The same check with strace, because a preloaded library sees only the calls that go through it.
 #[test]
 fn the_kernel_says_the_same() {
     let home = home_with_pipes();

@@ -1,4 +1,4 @@
-//! Another user on the machine, for real: the binary and the usual tools run as somebody who owns nothing of it.
+//! Another user on the machine: the binary and common tools run as a user who owns nothing in the home.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -10,7 +10,7 @@ use testkit::faults::Running;
 use crate::disk::Somebody;
 use crate::home::{Home, LIMIT, SESSION};
 
-/// A home of root's in which everything was made that we make, by a shell that hides nothing.
+/// Returns root's home with every kind of file that this program writes, made under a permissive umask.
 fn lived_in() -> Home {
     let home = Home::on_disk().fill();
     fs::remove_dir_all(home.path.join(".config")).unwrap();
@@ -30,7 +30,7 @@ fn lived_in() -> Home {
     home
 }
 
-/// What somebody else can look into below a folder, where such a user can be had.
+/// Returns the files below a folder that another user can read, or `None` if the test cannot switch users.
 fn seen_by_others(home: &Home, folder: &Path) -> Option<Vec<String>> {
     let find = format!("--reuid={0} --regid={0} --clear-groups find", Somebody::ID);
     let mut command = home.command_of(Path::new("setpriv"), &find);
@@ -70,7 +70,7 @@ fn what_we_make_is_closed_to_everybody_else_whatever_the_umask() {
         assert_eq!(mode & 0o077, 0, "{} has mode {mode:o}", file.display());
     }
     let Some(_) = Somebody::other(&home) else { return };
-    // The way to our folders is open, as a home's may be; they themselves are not.
+    // Makes the parent folders accessible, as those of a real home may be; our own folders are not.
     for folder in home.path.join(".local/share/boswell").ancestors().skip(1).take(4) {
         fs::set_permissions(folder, fs::Permissions::from_mode(0o755)).unwrap();
     }

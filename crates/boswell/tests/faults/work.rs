@@ -1,4 +1,4 @@
-//! What a command reads, by the kernel's own word: reports count what they mean to read, a kernel counts what was read.
+//! Counts with strace the bytes that a command reads, because reports count only what a command means to read.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,7 +9,7 @@ use testkit::faults::Running;
 
 use crate::home::{Home, LIMIT, SESSION, claude_log, session, story};
 
-/// Bytes that a command read, by file. None where nothing can be traced.
+/// Returns the bytes that a command read, by file, or `None` if nothing can be traced.
 fn read_by(home: &Home, line: &str) -> Option<BTreeMap<String, u64>> {
     if Command::new("strace").arg("-V").output().is_err() {
         eprintln!("Skipped: there is no strace here");
@@ -31,7 +31,8 @@ fn read_by(home: &Home, line: &str) -> Option<BTreeMap<String, u64>> {
     Some(bytes_by_file(&seen))
 }
 
-/// Adds up a trace. A call that another thread broke into is told on two lines, the file on one, the bytes on the other.
+/// Adds up a trace. A call that another thread interrupted is on two lines: the file on the first, the bytes on the
+/// second.
 fn bytes_by_file(trace: &str) -> BTreeMap<String, u64> {
     let mut read: BTreeMap<String, u64> = BTreeMap::new();
     let mut begun: BTreeMap<&str, &str> = BTreeMap::new();
@@ -50,7 +51,7 @@ fn bytes_by_file(trace: &str) -> BTreeMap<String, u64> {
             continue;
         }
         let told = line.rsplit_once("= ").and_then(|(_, told)| told.trim().parse().ok());
-        // A file that is mapped can be read anywhere: its whole size counts.
+        // A mapped file can be read anywhere, so its whole size counts.
         let bytes = match line.contains("mmap") {
             true => fs::metadata(path).map_or(0, |known| known.len()),
             false => told.unwrap_or_default(),
@@ -67,7 +68,7 @@ fn a_call_that_was_broken_into_is_counted_for_its_file() {
     assert_eq!(of(&read, "/"), [("/a", 9), ("/b", 5)]);
 }
 
-/// What was read of files whose path holds a word.
+/// Returns the bytes read from files whose path contains a word.
 fn of<'r>(read: &'r BTreeMap<String, u64>, word: &str) -> Vec<(&'r str, u64)> {
     let named = read.iter().filter(|(path, bytes)| path.contains(word) && **bytes > 0);
     named.map(|(path, bytes)| (path.as_str(), *bytes)).collect()
@@ -96,7 +97,7 @@ fn a_second_sweep_reads_no_byte_of_a_log_and_one_more_line_costs_the_tail() {
     };
     let grown = (more.len() - long.len()) as u64;
     assert!(path.contains(SESSION) && bytes >= grown, "{read:?}");
-    // A look at what stands before the new lines tells whether the log is still the same one.
+    // The sweep also reads a little before the new lines, to check that the log is still the same one.
     assert!(
         bytes < grown + 20_000 && bytes < long.len() as u64 / 4,
         "{bytes} of {}",

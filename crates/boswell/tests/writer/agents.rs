@@ -1,4 +1,5 @@
-//! The known agents: a program of that name gets what that agent understands, and reaches our server by it.
+//! Known agents: a program with such a name gets arguments that the agent understands, and finds our MCP server with
+//! them.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -8,10 +9,10 @@ use serde_json::Value;
 use crate::day::{DAY, asked, home};
 use crate::sandbox::Sandbox;
 
-/// Puts a program of some name into the search path, which hands its arguments to the stand-in.
+/// Installs a program with an agent's name in `PATH`. It passes its arguments to the stand-in.
 fn install(sandbox: &mut Sandbox, name: &str) {
     let program = std::env::current_exe().unwrap();
-    // Arguments and prompt reach the stand-in as they came.
+    // The script passes arguments and prompt on unchanged.
     let script = format!(
         "#!/bin/sh\nprintf '%s\\0' \"$@\" > '{home}/arguments'\nexec '{program}' agents::a_known_agent_writes --exact --nocapture\n",
         home = sandbox.home.display(),
@@ -25,7 +26,7 @@ fn install(sandbox: &mut Sandbox, name: &str) {
     sandbox.set("KNOWN_AGENT_ARGUMENTS", &sandbox.path("arguments"));
 }
 
-/// The agent itself: finds the server as that agent would.
+/// The process of the agent. Finds the server like that agent does.
 #[test]
 fn a_known_agent_writes() {
     let Ok(name) = std::env::var("KNOWN_AGENT") else { return };

@@ -1,4 +1,4 @@
-//! A day that an agent writes: what becomes of it, and that nothing is written twice.
+//! A day written by an agent: the result, and that nothing is written twice.
 
 use std::fs;
 
@@ -13,11 +13,11 @@ pub const DAY: &str = concat!(".local/share/boswell-reports/", "work", "/2026-03
 const LOGIN: &str = "5e550001-0000-4000-8000-000000000000";
 const DOCS: &str = "5e550002-0000-4000-8000-000000000000";
 
-/// Two sessions of one project, three turns.
+/// Returns a home with two sessions of one project and three turns.
 pub fn home(manner: &str) -> Sandbox {
     let mut sandbox = Sandbox::new();
     sandbox.set("TZ", "UTC");
-    // One after the other, so that a test can say in which order.
+    // One job at a time, so that a test can check the order.
     sandbox.set("BOSWELL_REPORT_JOBS", "1");
     sandbox.set("STAND_IN", manner);
     sandbox.set("STAND_IN_NOTES", &sandbox.path("notes"));
@@ -54,7 +54,7 @@ pub fn report(sandbox: &Sandbox, more: &[&str]) -> String {
     told.replace(&program(), "[AGENT]")
 }
 
-/// What the stand-in is called on pages and in messages.
+/// Returns the name of the stand-in on pages and in messages.
 pub fn program() -> String {
     let program = std::env::current_exe().unwrap();
     program.file_name().unwrap().to_str().unwrap().to_owned()
@@ -65,7 +65,7 @@ pub fn notes(sandbox: &Sandbox) -> Vec<String> {
     notes.lines().map(str::to_owned).collect()
 }
 
-/// Which pieces the stand-in was asked for.
+/// Returns the tasks that the stand-in received.
 pub fn asked(sandbox: &Sandbox) -> Vec<String> {
     let is_task = |line: &String| {
         ["evidence", "project", "daily"]
@@ -136,7 +136,7 @@ fn an_agent_writes_a_day_and_the_page_says_who_did() {
     let told: Value = serde_json::from_slice(&fs::read(day.join("report.json")).unwrap()).unwrap();
     assert_eq!(told["written"]["by"], program());
     assert_eq!(told["totals"]["turns"], 3);
-    // How it came out is what the logs show, whoever writes.
+    // The logs decide the outcome, regardless of the writer.
     assert_eq!(told["projects"][0]["works"][0]["reason"], "tests_passed");
     assert_eq!(told["excerpts"].as_array().unwrap().len(), 1);
     let rules = fs::read_to_string(day.join("AGENTS.md")).unwrap();
@@ -171,7 +171,7 @@ fn what_is_written_is_not_written_again() {
     assert_eq!(asked(&sandbox)[3..], ["daily"]);
     assert_eq!(report(&sandbox, &["-q"]), page);
     assert_eq!(asked(&sandbox).len(), 4);
-    // One turn that is damaged is one turn to write, and what stands on it.
+    // If one turn is damaged, only that turn and the pieces that depend on it are written again.
     let evidence = fs::read_dir(sandbox.home.join(DAY).join("projects"))
         .unwrap()
         .next()
@@ -266,7 +266,7 @@ fn the_writers_own_sessions_are_in_no_diary() {
 #[test]
 fn copies_with_secrets_in_them_are_masked_when_an_agent_reads_them() {
     let sandbox = home("works");
-    // Put together here, so that no scanner finds it in this file.
+    // Assembled here so that no scanner finds it in this file.
     let secret = format!("ghp_{}", "a1B2c3D4e5F6g7H8i9J0".repeat(2).get(..36).unwrap());
     let log = ClaudeLog::new(LOGIN)
         .at("2026-03-31T10:00:00Z")

@@ -1,4 +1,4 @@
-//! Agents that do not do what they are asked: nothing false is kept, nobody waits for ever, and what is good stays.
+//! Agents that do not do their task: nothing false is kept, no run waits forever, and valid pieces stay.
 
 use std::fs;
 #[cfg(target_os = "linux")]
@@ -71,7 +71,7 @@ fn who_only_lies_writes_nothing() {
 fn an_agent_that_crashes_goes_on_where_it_was() {
     let sandbox = home("crashes");
     let told = report(&sandbox, &[]);
-    // Each run hands in one thing and dies; what was handed in is not asked for again.
+    // Each run delivers one piece and crashes; the next run does not ask for that piece again.
     assert!(told.contains("written by"), "{told}");
     assert!(told.contains("goes on with evidence of app S0001: 1 missing"), "{told}");
     assert_eq!(
@@ -120,12 +120,12 @@ fn who_stops_a_report_stops_the_agent_and_all_it_started() {
     assert!(ends(&child), "{child} is alive");
 }
 
-/// Whether a process is gone, or goes within many looks: its signal may still be on its way.
+/// Returns whether a process has ended, or ends soon: the signal may not have arrived yet.
 #[cfg(target_os = "linux")]
 fn ends(pid: &str) -> bool {
     let is_alive = || {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        // Dead is who is gone, or waits for somebody to look at its end.
+        // A zombie has ended, and only waits for its parent.
         let state = stat.rsplit(')').next().map(str::trim).unwrap_or_default();
         !state.is_empty() && !state.starts_with('Z')
     };

@@ -1,5 +1,4 @@
-//! Logs and workspaces that want more than to be read: nothing is written outside of the workspace, and what a log says is
-//! never an order.
+//! Hostile logs and workspaces: nothing is written outside of the workspace, and text of a log is never an instruction.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -9,7 +8,7 @@ use serde_json::{Value, json};
 use crate::day::{DAY, asked, home, notes, program, report};
 use crate::sandbox::Sandbox;
 
-/// Everything below a directory, by name.
+/// Returns all paths below a directory.
 fn tree(sandbox: &Sandbox, of: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut waiting = vec![sandbox.home.join(of)];

@@ -1,4 +1,4 @@
-//! Days that an agent writes: the real binary, the real protocol, and a stand-in for the agent that is a process of its own.
+//! Days written by an agent: the real binary, the real protocol, and a stand-in for the agent in its own process.
 
 #![cfg(unix)]
 #![allow(clippy::unwrap_used)]

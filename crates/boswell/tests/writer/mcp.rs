@@ -90,7 +90,7 @@ fn a_secret_that_is_handed_in_is_masked_before_it_is_kept() {
     let mut client = Client::spawn(sandbox.command(&format!("mcp --workspace {}", sandbox.path(DAY))));
     let (_, projects) = client.call("list_projects", &json!({}));
     let key = projects["projects"][0]["project_key"].as_str().unwrap().to_owned();
-    // Put together here, so that no scanner finds it in this file.
+    // Assembled here so that no scanner finds it in this file.
     let secret = format!("ghp_{}", "a1B2c3D4e5F6g7H8i9J0".repeat(2).get(..36).unwrap());
     let said = |text: String| json!({"text": text, "lines": ["1"]});
     let turn = json!({

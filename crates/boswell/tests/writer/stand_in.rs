@@ -1,5 +1,5 @@
-//! The stand-in: an agent that needs no model. It is this test program, started once more by `boswell report --writer`;
-//! it reads its prompt, starts the MCP server it is told of, and behaves well or badly as `STAND_IN` says.
+//! The stand-in: an agent without a model. It is this test program, which `boswell report --writer` starts again; it
+//! reads its prompt, starts the MCP server, and behaves as `STAND_IN` says.
 
 use std::fs::{self, OpenOptions};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -7,7 +7,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use serde_json::{Value, json};
 
-/// How the stand-in is named as a writer.
+/// Returns the stand-in as an argument of `--writer`.
 pub fn writer() -> String {
     let program = std::env::current_exe().unwrap();
     format!(
@@ -16,7 +16,7 @@ pub fn writer() -> String {
     )
 }
 
-/// The agent itself; run as a test it has nothing to do, because nobody tells it how to behave.
+/// The process of the agent. As an ordinary test it does nothing, because `STAND_IN` is not set.
 #[test]
 fn the_stand_in_writes() {
     let Ok(manner) = std::env::var("STAND_IN") else { return };
@@ -26,7 +26,7 @@ fn the_stand_in_writes() {
     behave(&manner, &prompt, &line);
 }
 
-/// Does what an agent of some manner does.
+/// Behaves like an agent of the given manner.
 pub fn behave(manner: &str, prompt: &str, server: &str) {
     let task = Task::of(prompt);
     note(&format!("{} {}", task.phase, task.session));
@@ -37,7 +37,7 @@ pub fn behave(manner: &str, prompt: &str, server: &str) {
         "crashes" => {
             let mut client = Client::start(server);
             write(&mut client, &task, Some(1));
-            // Half of an answer is on its way when it dies.
+            // Crashes after one turn of evidence.
             std::process::abort();
         }
         "lies" => {
@@ -56,17 +56,17 @@ pub fn behave(manner: &str, prompt: &str, server: &str) {
     }
 }
 
-/// Writes down what happened, for the test to read.
+/// Records an event for the test.
 fn note(what: &str) {
     let Ok(path) = std::env::var("STAND_IN_NOTES") else {
         return;
     };
     let mut notes = OpenOptions::new().create(true).append(true).open(path).unwrap();
-    // At once: others write into the same file.
+    // One write for the whole line, because other processes append to the same file.
     notes.write_all(format!("{what}\n").as_bytes()).unwrap();
 }
 
-/// What a prompt asks for.
+/// The task in a prompt.
 struct Task {
     phase: &'static str,
     project: String,
@@ -95,7 +95,7 @@ impl Task {
     }
 }
 
-/// A client of the protocol, written by hand: the server must not depend on its own library's client.
+/// A client of the protocol, written by hand so that the test does not use the server's own library.
 pub struct Client {
     child: Child,
     input: ChildStdin,
@@ -145,7 +145,7 @@ impl Client {
         }
     }
 
-    /// Calls a tool: whether it was refused, and what it said.
+    /// Calls a tool. Returns whether it refused, and its answer.
     pub fn call(&mut self, tool: &str, arguments: &Value) -> (bool, Value) {
         let answer = self.ask("tools/call", &json!({"name": tool, "arguments": arguments}));
         let result = &answer["result"];
@@ -156,7 +156,7 @@ impl Client {
         (result["isError"] == true, serde_json::from_str(text).unwrap())
     }
 
-    /// Closes the connection and waits for the server's end.
+    /// Closes the connection and waits for the server to exit.
     pub fn end(self) -> std::process::ExitStatus {
         let Self { mut child, input, .. } = self;
         drop(input);
@@ -164,7 +164,7 @@ impl Client {
     }
 }
 
-/// Works through a task; of evidence it hands in `most` turns, one by one.
+/// Does a task. Delivers evidence turn by turn, for at most `most` turns.
 fn write(client: &mut Client, task: &Task, most: Option<usize>) {
     match task.phase {
         "evidence" => {
@@ -198,7 +198,7 @@ fn write(client: &mut Client, task: &Task, most: Option<usize>) {
     }
 }
 
-/// Reads a turn to its end, keeps what it read, and gives its first and its last line.
+/// Reads a turn to its end, records it, and returns its first and last line.
 fn read(client: &mut Client, task: &Task, turn: &str) -> (u64, u64) {
     let mut cursor = Value::Null;
     loop {
@@ -218,7 +218,7 @@ fn read(client: &mut Client, task: &Task, turn: &str) -> (u64, u64) {
     }
 }
 
-/// Good evidence of one turn.
+/// Returns valid evidence of one turn.
 fn evidence(task: &Task, turn: &str, first: u64, last: u64) -> Value {
     json!({"project_key": task.project, "session_ref": task.session, "turns": [{
         "turn_ref": turn,
@@ -230,7 +230,7 @@ fn evidence(task: &Task, turn: &str, first: u64, last: u64) -> Value {
     }]})
 }
 
-/// One piece of work over all turns of a project.
+/// Returns one piece of work that covers all turns of a project.
 fn works(task: &Task, turns: &[Value]) -> Value {
     let covers: Vec<Value> = turns
         .iter()
@@ -251,7 +251,7 @@ fn works(task: &Task, turns: &[Value]) -> Value {
     }]})
 }
 
-/// Hands in what is not so, and notes how it is refused.
+/// Delivers false evidence, and records how the server refuses it.
 fn lie(client: &mut Client, task: &Task) {
     let Some(turn) = task.turns.first().filter(|_| task.phase == "evidence") else {
         return;
@@ -274,7 +274,7 @@ fn lie(client: &mut Client, task: &Task) {
     assert!(client.call("write_evidence", &unknown).0);
 }
 
-/// Tries to reach files that are none of its business.
+/// Tries to reach files outside of the workspace.
 fn break_out(client: &mut Client, task: &Task) {
     for name in ["../../x", "..", "/etc/passwd", "a\u{0}b", "S0001/../../../x", "con", ""] {
         let mut by_session = evidence(task, "T0001", 1, 1);
@@ -295,7 +295,7 @@ fn break_out(client: &mut Client, task: &Task) {
     note("stayed inside");
 }
 
-/// Starts a child that would outlive its parent by far, and waits for it.
+/// Starts a child that would far outlive its parent, and waits for it.
 fn wait_with_a_child() {
     let mut child = Command::new("/bin/sleep")
         .arg("600")

@@ -109,7 +109,7 @@ impl Browser {
         answer["result"].clone()
     }
 
-    /// Waits for a message and keeps all others for later.
+    /// Waits for a message and keeps all others in `unsolicited`.
     fn wait(&mut self, what: &str, is_it: impl Fn(&Value) -> bool) -> Value {
         let until = Instant::now() + PATIENCE;
         loop {
@@ -196,9 +196,9 @@ impl Browser {
         self.call("Input.insertText", json!({ "text": text }));
     }
 
-    /// Returns what went wrong in the page: console errors, exceptions, and requests to other addresses.
+    /// Returns the errors of the page: console errors, exceptions, and requests to other addresses.
     pub fn page_errors(&mut self) -> Vec<String> {
-        // All earlier messages of the page arrive before the answer to this. If the page reloads meanwhile, it is asked again.
+        // All earlier messages of the page arrive before this answer. `until` asks again if the page reloads meanwhile.
         self.until("true");
         let mut complaints = Vec::new();
         for message in &self.unsolicited {

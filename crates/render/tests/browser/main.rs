@@ -1,4 +1,4 @@
-//! Pages in a real browser: their features for readers, and what untrusted text cannot do in them.
+//! Pages in a real browser: their features for readers, and that untrusted text in them cannot run.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 

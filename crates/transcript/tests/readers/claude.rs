@@ -22,10 +22,10 @@ use transcript::{Agent, PartKind, Reading, SessionEvent, Tokens};
 
 use crate::read;
 
-/// A log of a session whose name is not a UUID.
+/// The ID of the session in these logs.
 const SESSION: &str = "5e551000-0000-4000-8000-000000000001";
 
-/// Prints what the reader makes of a log. The line break after the opening quote of a test's log is not part of it.
+/// Prints the reading of a log. The line break after the opening quote of a test's log is not part of it.
 fn check(log: &str) -> String {
     check_bytes(
         &format!("{SESSION}.jsonl"),

@@ -77,7 +77,7 @@ impl Directory {
                     .expect("bytes can be read"),
             );
         }
-        // A session that only has companions is one as well.
+        // A directory that only has companions is a session as well.
         let mut delta = Delta::default();
         state.close(&mut delta);
         reading.apply(delta);

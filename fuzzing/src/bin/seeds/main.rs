@@ -1,4 +1,4 @@
-//! Writes the seed corpus: small made-up logs, states, heads and commands to begin from. Same bytes each time.
+//! Writes the seed corpus: small synthetic logs, states, heads and commands. The output is always the same.
 //!
 //! `cargo run --manifest-path fuzzing/Cargo.toml --bin seeds`, after a change of a reader's state or of the builders.
 
@@ -14,7 +14,7 @@ use self::stories::stories;
 
 mod stories;
 
-/// Larger seeds slow the fuzzer down and teach it nothing more.
+/// Larger seeds slow the fuzzer down without finding more.
 const SEED_BYTES_MAX: usize = 8 << 10;
 
 /// Commands with wrappers, quotes and substitutions.
@@ -72,7 +72,7 @@ fn main() {
     );
 
     for (n, (name, log)) in logs.iter().enumerate() {
-        // Head and place as letters, so that a seed can be read.
+        // Printable letters for cuts and path, so that a seed is readable.
         let head = [b'@', b'P', b'p', b'z', b'0' + (n % 8) as u8];
         let bytes = [&head[..], log].concat();
         let input = Input::of(Agent::Claude, &bytes).expect("a seed has a head");

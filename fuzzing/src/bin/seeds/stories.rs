@@ -1,4 +1,4 @@
-//! Small logs, one per thing that a reader of Claude's logs must know.
+//! Small logs, one for each feature that the reader of Claude's logs must support.
 
 use serde_json::json;
 use testkit::logs::{ClaudeLog, Usage};
@@ -9,7 +9,7 @@ fn log() -> ClaudeLog {
     ClaudeLog::new(SESSION)
 }
 
-/// Every story by its name.
+/// Returns every log by name.
 pub fn stories() -> Vec<(&'static str, Vec<u8>)> {
     let mut stories: Vec<(&'static str, ClaudeLog)> = Vec::new();
     stories.extend(talk());
@@ -188,7 +188,7 @@ fn states() -> Vec<(&'static str, ClaudeLog)> {
     ]
 }
 
-/// Lines that no program should have written.
+/// Returns lines that no program should have written.
 fn damage() -> Vec<(&'static str, Vec<u8>)> {
     let record = r#"{"type":"user","uuid":"u1","sessionId":"s","message":{"content":"hi"}}"#;
     let deep = format!(

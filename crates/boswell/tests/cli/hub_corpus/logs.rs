@@ -1,11 +1,11 @@
-//! Real logs, laid out where the agents keep theirs.
+//! Real logs, copied to where the agents keep them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::sandbox::Sandbox;
 
-/// Of the logs of Claude Code and Codex every so manieth is taken, and each where `BOSWELL_FAULTS=all` asks for everything.
+/// One log of Claude Code and Codex in this many is used. With `BOSWELL_FAULTS` every log is.
 const STEP: usize = 8;
 
 /// Copies real logs into the agents' roots.

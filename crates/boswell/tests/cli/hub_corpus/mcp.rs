@@ -1,11 +1,12 @@
-//! Every tool of `boswell mcp`, called over the real protocol on a day's workspace. What is written is what an agent could have.
+//! Calls every tool of `boswell mcp` over the real protocol on the workspace of a day, with texts that an agent could
+//! have written.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use serde_json::{Value, json};
 
-/// So many turns of a project are read and told of.
+/// The number of turns of a project that get evidence.
 const TURNS: usize = 4;
 
 struct Client {
@@ -13,7 +14,7 @@ struct Client {
     input: ChildStdin,
     output: BufReader<ChildStdout>,
     id: u64,
-    /// Everything that was answered.
+    /// All answers so far.
     told: Vec<Value>,
 }
 
@@ -30,7 +31,7 @@ impl Client {
         answer
     }
 
-    /// What a tool said, and whether it refused.
+    /// Calls a tool. Returns whether it refused, and its answer.
     fn call(&mut self, tool: &str, arguments: &Value) -> (bool, Value) {
         let answer = self.ask("tools/call", &json!({"name": tool, "arguments": arguments}));
         let result = &answer["result"];
@@ -41,7 +42,7 @@ impl Client {
     }
 }
 
-/// Calls all tools, and gives all that was answered.
+/// Calls all tools, and returns all answers as one text.
 pub fn told(mut command: Command) -> String {
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let mut client = Client {
@@ -79,7 +80,7 @@ pub fn told(mut command: Command) -> String {
     told.iter().map(|one| format!("{one}\n")).collect()
 }
 
-/// Goes the way of a writer, and gives the tools in the order in which they were first called.
+/// Works like a writer, and returns the tools in the order of their first calls.
 fn walk(client: &mut Client) -> Vec<&'static str> {
     let (_, projects) = client.call("list_projects", &json!({}));
     let key = projects["projects"][0]["project_key"].clone();
@@ -116,7 +117,7 @@ fn walk(client: &mut Client) -> Vec<&'static str> {
     });
     client.call("write_works", &json!({"project_key": key, "works": [work]}));
     client.call("read_works", &json!({}));
-    // Whether a day of which so little is told may be ended is for the desk to say, to both alike.
+    // The server may refuse a day with so little evidence, if it does so for both memories.
     client.call("write_day", &json!({"headline": claim[0], "summary": claim}));
     vec![
         "list_projects",

@@ -1,4 +1,4 @@
-//! The diary on a terminal: laid out for reading, and Markdown in a pipe.
+//! The diary on a terminal is laid out for reading; in a pipe it is Markdown.
 
 use testkit::home::{FixtureHome, LogSource};
 use testkit::verbs::{Ending, ExpectedExit, Invocation, Output};

@@ -1,4 +1,4 @@
-//! Ctrl-C and a closed terminal: the process ends, the terminal is as it was, and the memory is whole.
+//! Ctrl-C and a closed terminal: the process ends, the terminal is restored, and the memory is intact.
 
 use std::fs::File;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use super::LIMIT;
 use super::screen::Screen;
 use super::terminal::{TerminalRun, find, hang_up, hang_up_when, interrupt_unread, run, run_with};
 
-/// What runs until it is stopped or waits for an answer, and a text that is there by then.
+/// Commands that run until interrupted or wait for an answer, and a text that they print by then.
 const WAITING_FOR_SOMEBODY: &[(&str, &str)] = &[
     ("setup", "[Y/n] "),
     ("forget --agent grok", "[y/N] "),
@@ -21,7 +21,7 @@ const WAITING_FOR_SOMEBODY: &[(&str, &str)] = &[
     ("", "Esc"),
 ];
 
-/// What writes, and waits while another process does.
+/// Commands that write, and wait while another process does.
 const WAITING_FOR_A_WRITER: &[&str] = &[
     "sweep",
     "rebuild",
@@ -64,7 +64,7 @@ fn hold_lock(home: &FixtureHome) -> File {
     file
 }
 
-/// Returns what an interrupted run left on the terminal that should not be there.
+/// Returns the settings that an interrupted run left on the terminal.
 fn check_terminal(run: &TerminalRun) -> Vec<String> {
     let mut problems = Vec::new();
     let last = |text: &str| {
@@ -98,7 +98,7 @@ fn check_store(home: &FixtureHome) -> Vec<String> {
     }
 }
 
-/// Returns what is wrong with the memory and the files after a run that was stopped.
+/// Returns problems of the memory and the files after an interrupted run.
 fn check_home(home: &FixtureHome) -> Vec<String> {
     let mut problems = check_store(home);
     let changes = home.changes().unwrap();
@@ -131,7 +131,7 @@ fn ctrl_c_ends_what_waits_and_leaves_terminal_and_memory_as_they_were() {
         let held = (after == WAITING).then(|| hold_lock(&home));
         let run = run(&home, &invocation(line, after), 80, LIMIT);
         drop(held);
-        // In a full screen Ctrl-C is a key that leaves it.
+        // In a full screen, Ctrl-C is a key that quits.
         let is_right = match run.exit {
             Exit::Signal(2) | Exit::Code(130) => true,
             exit => line.is_empty() && exit == Exit::Code(0),
@@ -145,7 +145,7 @@ fn ctrl_c_ends_what_waits_and_leaves_terminal_and_memory_as_they_were() {
             ));
         }
         found.extend(check_home(&home));
-        // What was stopped can be done now. Tables that are whole are not written twice.
+        // The interrupted command can run now, except that complete tables and bundles are not overwritten.
         if after == WAITING && !line.starts_with("export") && !line.starts_with("bundle") {
             let again = home.run(&invocation(line, "never written"), LIMIT).unwrap();
             if again.exit != Exit::Code(0) {
@@ -183,9 +183,9 @@ fn a_closed_terminal_ends_what_waits() {
     assert_none(&problems);
 }
 
-/// A text that the list shows once it holds a session that Enter can open.
+/// A text in the list that appears when there is a session to open with Enter.
 const SESSION_IN_LIST: &str = "claude";
-/// A text of the reader's last line that the list does not have.
+/// A text in the reader's last line that does not occur in the list.
 const READER_KEYS: &str = "expand";
 
 #[test]
@@ -222,7 +222,7 @@ fn ctrl_c_and_a_closed_terminal_end_the_reader_of_the_finder() {
     assert_none(&problems);
 }
 
-/// What reads and prints much, and a text near the beginning of its output.
+/// Commands with long output, and a text near its beginning.
 const PRINTING: &[(&str, &str)] = &[
     ("search kestrel --limit 0", "kestrel"),
     ("search kestrel --limit 0 --json", "kestrel"),
@@ -230,7 +230,7 @@ const PRINTING: &[(&str, &str)] = &[
     ("secrets --all --json", "claude"),
 ];
 
-/// A home with so many hits and secrets that no terminal holds the answer in its buffer.
+/// Returns a home with enough hits and secrets that the answer exceeds any terminal's buffer.
 fn home_with_much_to_print(place: &tempfile::TempDir) -> FixtureHome {
     let home = home(place);
     let logs = home.path().join(".claude/projects/-home-ada-birds");
@@ -239,7 +239,7 @@ fn home_with_much_to_print(place: &tempfile::TempDir) -> FixtureHome {
         let id = format!("5e{session:06}-0000-4000-8000-{session:012}");
         let mut log = ClaudeLog::new(&id).at("2026-04-01T08:00:00Z");
         for turn in 0..TURNS {
-            // Put together here, so that no scanner finds a token in the repository.
+            // Assembled here so that no scanner finds a token in the repository.
             let token = format!("ghp_{}{:036}", "", session * TURNS + turn).replace('0', "aB3");
             let token: String = token.chars().take(40).collect();
             let prompt = format!(

@@ -1,5 +1,5 @@
-//! Every verb on a narrow terminal, without colour, and while another process writes to the memory: readers answer, writers say that they
-//! wait and finish when the other one is done.
+//! Runs every verb on a narrow terminal without colour, while another process writes to the memory: readers answer, and
+//! writers print that they wait and finish when the other process is done.
 
 use std::fs::File;
 use std::path::PathBuf;
@@ -13,10 +13,10 @@ use super::{LIMIT, LIMIT_AFTER_A_HANG, PANICS};
 
 const COLUMNS: u16 = 30;
 
-/// What a writer says before it waits. It may be broken into lines on a narrow terminal.
+/// The message of a writer before it waits. A narrow terminal may wrap it.
 const WAITING: &str = "Waiting for another";
 
-/// Holds the lock of the memory, as another writer does.
+/// Holds the lock of the memory like another writer.
 fn hold_lock(home: &FixtureHome) -> File {
     let path = home.path().join(".local/share/boswell/lock");
     let file = File::options()
@@ -75,7 +75,7 @@ fn every_verb_ends_on_a_narrow_terminal_without_colour_beside_a_writer() {
     let mut limit = LIMIT;
     let mut problems = Vec::new();
     for invocation in invocations() {
-        // A quiet command waits without a word.
+        // A quiet command prints nothing while it waits, so the test does not hold the lock.
         let is_quiet = invocation.line.split(' ').any(|word| word == "--quiet");
         let mut held = (!is_quiet).then(|| hold_lock(&home));
         let mut release = |bytes: &[u8]| {

@@ -1,9 +1,9 @@
-//! What is left to see of a terminal's output once everything was written over that is written over, on a screen without edges. Control
-//! characters and sequences that our programs do not write are collected: they come from a log.
+//! The visible text after a terminal's output, on a screen without edges. Collects control characters and sequences
+//! that our programs do not write, because those come from a log.
 
 use unicode_width::UnicodeWidthStr;
 
-/// The lines that are left, and what should not have been written.
+/// The visible lines, and the control characters that should not have been written.
 #[derive(Default)]
 pub struct Screen {
     rows: Vec<Vec<char>>,
@@ -40,7 +40,7 @@ impl Screen {
         screen
     }
 
-    /// Returns the lines that are left to see.
+    /// Returns the visible lines.
     pub fn lines(&self) -> Vec<String> {
         let text = |row: &Vec<char>| row.iter().collect::<String>().trim_end().to_owned();
         self.rows.iter().map(text).collect()
@@ -64,7 +64,7 @@ impl Screen {
         }
     }
 
-    /// Obeys a control sequence, or notes it.
+    /// Applies a control sequence, or records it as foreign.
     fn sequence(&mut self, parameters: &str, last: char) {
         let count = parameters.parse().unwrap_or(1);
         match last {
@@ -95,12 +95,12 @@ impl Screen {
     }
 }
 
-/// Returns how many columns a line takes.
+/// Returns the number of columns that a line takes.
 pub fn columns(line: &str) -> usize {
     line.width()
 }
 
-/// Characters that move the cursor, ring, or change the direction of what is around them.
+/// Returns whether a character moves the cursor, rings, or changes the direction of the text around it.
 fn is_control(c: char) -> bool {
     c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }

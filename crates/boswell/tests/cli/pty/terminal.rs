@@ -1,4 +1,4 @@
-//! One invocation on a pseudo-terminal: what it wrote there, how it ended, and how long it took.
+//! Runs one invocation on a pseudo-terminal: its output, its exit status, and its duration.
 
 use std::io::{Read, Write};
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use testkit::verbs::{Ending, Exit, Invocation};
 
 const ROWS: u16 = 24;
 
-/// The questions of the binary end like this.
+/// The ends of the questions that the binary asks.
 const QUESTIONS: [&str; 2] = ["[y/N] ", "[Y/n] "];
 const INTERRUPT: &str = "\x03";
 const END_OF_INPUT: &str = "\x04";
@@ -26,12 +26,13 @@ pub struct TerminalRun {
     pub took: Duration,
 }
 
-/// Runs an invocation on a terminal with `columns` columns, and kills it with everything it started if it does not end within `limit`.
+/// Runs an invocation on a terminal with `columns` columns. If it does not end within `limit`, kills it with everything
+/// it started.
 pub fn run(home: &FixtureHome, invocation: &Invocation, columns: u16, limit: Duration) -> TerminalRun {
     run_with(home, invocation, columns, limit, &[], &mut |_| {})
 }
 
-/// The same with more variables. `watch` gets everything written so far whenever there is more.
+/// Like [`run`] with more variables. `watch` gets everything written so far whenever there is more.
 pub fn run_with(
     home: &FixtureHome,
     invocation: &Invocation,
@@ -76,7 +77,7 @@ pub fn run_with(
         typist.answer(&pty, &bytes);
     };
     if !is_ended {
-        // It leads a session of its own, so that its group holds nothing but what it started.
+        // The child leads its own session, so its process group contains only processes that it started.
         _ = kill_process_group(Pid::from_child(&child), Signal::KILL);
     }
     let status = child.wait().unwrap();
@@ -87,10 +88,10 @@ pub fn run_with(
     }
 }
 
-/// Types what a run waits for.
+/// Types the keys and answers that a run waits for.
 struct Typist {
     ending: Ending,
-    /// How much of the output was searched already.
+    /// The number of bytes of the output that were searched already.
     seen: usize,
 }
 
@@ -99,7 +100,7 @@ impl Typist {
         Self { ending, seen: 0 }
     }
 
-    /// Types what is read as input, line by line.
+    /// Types the standard input of a run, and ends it.
     fn type_at_once(&self, pty: &Pty) {
         if let Ending::Input(text) = self.ending {
             write(pty, text);
@@ -127,13 +128,13 @@ impl Typist {
     }
 }
 
-/// Returns where a text begins.
+/// Returns the offset of a text.
 pub fn find(bytes: &[u8], text: &str) -> Option<usize> {
     bytes.windows(text.len()).position(|window| window == text.as_bytes())
 }
 
-/// Runs an invocation until `is_ready` says so of its output, then closes the terminal. Returns `false` if it is never ready, or does not
-/// end within `limit` after that.
+/// Runs an invocation until `is_ready` accepts its output, then closes the terminal. Returns `false` if that never
+/// happens, or if the program does not end within `limit` after that.
 pub fn hang_up_when(
     home: &FixtureHome,
     invocation: &Invocation,
@@ -147,7 +148,7 @@ pub fn hang_up_when(
     command.env("TERM", "xterm-256color").env("PAGER", "cat");
     let mut child = Command::from(command).spawn(pts).unwrap();
     let pid = Pid::from_child(&child);
-    // Kills a program that never writes what is waited for, because the read below would then wait for ever.
+    // Kills a program that never becomes ready, because the read below would wait forever.
     let (done, is_done) = channel::<()>();
     let watchdog = thread::spawn(move || {
         if is_done.recv_timeout(limit) == Err(RecvTimeoutError::Timeout) {
@@ -181,13 +182,13 @@ pub fn hang_up_when(
     is_there && is_ended
 }
 
-/// The same for a text that is written in one piece.
+/// Like [`hang_up_when`], for a text that is written in one piece.
 pub fn hang_up(home: &FixtureHome, invocation: &Invocation, after: &str, limit: Duration) -> bool {
     hang_up_when(home, invocation, limit, &|bytes| find(bytes, after).is_some())
 }
 
-/// Runs an invocation whose output is far larger than the buffer of a terminal. Once it has written `after`, nothing is read any more, so that
-/// it cannot end; then Ctrl-C is typed, and the rest is read. Returns `None` if the text never comes.
+/// Runs an invocation whose output is far larger than the buffer of a terminal. Stops reading once it has written
+/// `after`, so that it cannot end, types Ctrl-C, and reads the rest. Returns `None` if the text never comes.
 pub fn interrupt_unread(
     home: &FixtureHome,
     invocation: &Invocation,
@@ -202,7 +203,7 @@ pub fn interrupt_unread(
     command.env("TERM", "xterm-256color").env("PAGER", "cat");
     let mut child = Command::from(command).spawn(pts).unwrap();
     let mut bytes = Vec::new();
-    // Small pieces, so that most of the output is still to come when the text is there.
+    // Reads small pieces, so that most of the output is still to come when the text appears.
     let mut buffer = [0; 1024];
     while find(&bytes, after).is_none() {
         match (&pty).read(&mut buffer) {
@@ -237,7 +238,7 @@ pub fn interrupt_unread(
     })
 }
 
-/// Ignores errors: the program may have ended.
+/// Writes a text. Ignores errors, because the program may have ended.
 fn write(mut pty: &Pty, text: &str) {
     _ = pty.write_all(text.as_bytes());
 }

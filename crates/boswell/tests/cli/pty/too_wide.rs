@@ -1,5 +1,5 @@
-//! Text that is wider than its terminal: the widest line on terminals of 60, 80 and 200 columns, over made-up logs; 0 if it fits. An invocation
-//! whose text fits must leave the list, and its figures may only become smaller.
+//! Invocations over synthetic logs whose text is wider than the terminal: the width of the widest line at 60, 80 and
+//! 200 columns, or 0 if it fits. Remove an invocation once its text fits, and never raise a width.
 
-/// Invocations and how wide their widest lines are.
+/// Invocations and the widths of their widest lines.
 pub const TOO_WIDE: &[(&str, [usize; 3])] = &[];

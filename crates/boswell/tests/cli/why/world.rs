@@ -1,5 +1,5 @@
-//! A small project that three agents and a human build together: a real repository whose commits git makes, the agents' logs
-//! about it, and the truth of who wrote each line.
+//! A small project that three agents and a human build together: a real git repository, the agents' logs, and the known
+//! writer of each line.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,7 +12,7 @@ use testkit::logs::ClaudeLog;
 
 use crate::sandbox::Sandbox;
 
-/// Who wrote a line: a turn of a session, or the human.
+/// The writer of a line: a turn of a session, or `None` for the human.
 pub type Writer = Option<(String, u32)>;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -22,7 +22,7 @@ pub enum Agent {
     Grok,
 }
 
-/// A change of one file: some lines in the place of others.
+/// A change of one file that replaces some lines.
 pub struct Change<'a> {
     pub file: &'a str,
     pub from: usize,
@@ -37,7 +37,7 @@ pub struct World {
     pub files: BTreeMap<String, Vec<(String, Writer)>>,
     random: u64,
     claude: Option<ClaudeLog>,
-    /// The lines of the logs of Codex and Grok that are being written.
+    /// The lines of the current logs of Codex and Grok.
     codex: Vec<Value>,
     grok: Vec<Value>,
     turns: BTreeMap<Agent, u32>,
@@ -68,7 +68,7 @@ impl World {
         world
     }
 
-    /// A number below `limit`, by the seed alone.
+    /// Returns a number below `limit` that depends only on the seed.
     pub fn random(&mut self, limit: usize) -> usize {
         self.random = self.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         (self.random >> 33) as usize % limit
@@ -78,7 +78,7 @@ impl World {
         self.now += SignedDuration::from_secs(seconds);
     }
 
-    /// Runs git in the repository, as nobody in particular and at the time of this world.
+    /// Runs git in the repository with a fixed identity and the clock of this world.
     pub fn git(&self, arguments: &[&str]) -> String {
         let when = format!("{} +0000", self.now.as_second());
         let output = Command::new("git")
@@ -106,7 +106,7 @@ impl World {
         String::from_utf8(output.stdout).unwrap()
     }
 
-    /// All changes are committed, by the human.
+    /// Commits all changes, as the human.
     pub fn commit(&mut self, words: &str) {
         self.pass(5);
         self.git(&["add", "-A"]);
@@ -131,13 +131,13 @@ impl World {
         self.write(change.file);
     }
 
-    /// The human changes a file in an editor.
+    /// Applies a change as the human, in an editor.
     pub fn by_human(&mut self, change: &Change<'_>) {
         self.pass(20);
         self.put(change, &None);
     }
 
-    /// An agent begins another session.
+    /// Starts another session of an agent.
     pub fn new_session(&mut self, agent: Agent) {
         self.close(agent);
         *self.sessions.entry(agent).or_default() += 1;
@@ -173,7 +173,7 @@ impl World {
         format!("{flavor}:{}", self.id(agent))
     }
 
-    /// Writes the log of the session that an agent has open.
+    /// Writes the log of an agent's current session.
     pub fn close(&mut self, agent: Agent) {
         let id = self.id(agent);
         let lines = |lines: &[Value]| lines.iter().map(|line| format!("{line}\n")).collect::<String>();
@@ -200,7 +200,7 @@ impl World {
         }
     }
 
-    /// The human asks an agent for something. Gives the turn.
+    /// Sends a prompt to an agent. Returns the session and the turn.
     pub fn ask(&mut self, agent: Agent, words: &str) -> (String, u32) {
         if !self.turns.contains_key(&agent) {
             self.new_session(agent);
@@ -249,7 +249,7 @@ impl World {
             "params": {"sessionId": id, "update": update, "_meta": meta}}));
     }
 
-    /// An agent is asked for a change and makes it, in one of the ways its tools have.
+    /// Lets an agent make a change, with one of the edit calls that its tools have.
     pub fn by_agent(&mut self, agent: Agent, words: &str, change: &Change<'_>) -> (String, u32) {
         let writer = self.ask(agent, words);
         self.pass(3);
@@ -296,7 +296,7 @@ impl World {
             ),
         };
         if way == 2 {
-            // Some versions tell nothing of the file.
+            // Some versions do not report the file.
             result = json!("ok");
         }
         self.claude(|log| {
@@ -367,7 +367,7 @@ impl World {
                 "tool_output_for_prompt": "updated"}}}));
     }
 
-    /// Claude commits all there is, in the turn it is in.
+    /// Lets Claude commit everything, in its current turn.
     pub fn commit_by_claude(&mut self, words: &str) {
         self.pass(2);
         self.git(&["add", "-A"]);
@@ -377,7 +377,7 @@ impl World {
         self.pass(5);
     }
 
-    /// Writes all logs, and lets them be read.
+    /// Writes all logs and sweeps.
     pub fn sweep(&mut self) {
         for agent in [Agent::Claude, Agent::Codex, Agent::Grok] {
             self.close(agent);
@@ -386,7 +386,7 @@ impl World {
         assert!(!told.contains("error"), "{told}");
     }
 
-    /// Asks `why`, from inside the repository.
+    /// Runs `why` inside the repository.
     pub fn why(&self, place: &str) -> (Value, Option<i32>) {
         let (told, code) = self.told(&["why", place, "--json", "--no-sweep"]);
         (
@@ -412,7 +412,7 @@ impl World {
     }
 }
 
-/// A change as tools tell it: with lines around, so that its old text stands in the file once.
+/// A change as tools report it: with context lines, so that its old text occurs once in the file.
 struct Shape {
     first: usize,
     before: Vec<String>,

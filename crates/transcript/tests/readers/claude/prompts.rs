@@ -1,4 +1,4 @@
-//! Authors of texts: prompts, commands, notes, and what the harness writes in the user's name.
+//! Authors of texts: prompts, commands, notes, and texts that the harness writes in the user's name.
 
 use insta::assert_snapshot;
 

@@ -12,7 +12,7 @@ fn print_log(path: &str, log: &str) -> String {
     print_reading(&read(Agent::Codex, path, log.trim().as_bytes()).0)
 }
 
-/// Returns who writes the prompts of a thread with this header.
+/// Returns the author of the prompts of a thread with this header, and whether a prompt is a trigger.
 fn asker(head: &str) -> String {
     let log = format!(
         r#"{{"timestamp":"2026-03-01T10:00:00Z","type":"session_meta","payload":{{"id":"{THREAD}",{head}}}}}

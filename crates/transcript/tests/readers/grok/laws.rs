@@ -161,7 +161,7 @@ fn a_late_companion_that_changes_authors_or_copies_makes_the_reading_stale() {
             state.companion(*part, bytes);
         }
         assert!(state.is_stale(), "{}", directory.path);
-        // If they are read first, no text is a human's.
+        // If the companions are read first, the authors are known and the reading is not stale.
         let (reading, state) = directory.read();
         assert!(!state.is_stale());
         let has_trigger = reading.events.iter().any(|event| event.trigger);

@@ -86,8 +86,8 @@ fn all_files_together_count_each_prompt_once_in_any_order() {
     }
 }
 
-/// The parent's bill includes a subagent's cost. The sum over the available logs is what was spent in them, whichever
-/// of the two is missing.
+/// The parent's bill includes a subagent's cost. If either log is missing, the sum is the amount spent in the other
+/// logs.
 #[test]
 fn a_missing_log_loses_only_calls_that_no_other_log_has() {
     for seed in 1..=12 {
