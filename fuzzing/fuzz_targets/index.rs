@@ -42,8 +42,8 @@ fuzz_target!(|input: (Vec<u8>, Vec<u8>)| {
     let desk = &*DESK;
     fs::write(desk.workspace.join("projects/one/sessions.index.jsonl"), index).expect("there is room");
     fs::write(desk.workspace.join("sessions/claude-code/a.jsonl"), log).expect("there is room");
-    _ = diary::sessions_in(&desk.workspace);
-    let ask = report::Ask {
+    _ = diary::workspace_sessions(&desk.workspace);
+    let ask = report::ReportRequest {
         workspace: &desk.workspace,
         masker: &desk.masker,
         prices: &desk.prices,
@@ -51,7 +51,7 @@ fuzz_target!(|input: (Vec<u8>, Vec<u8>)| {
         home: &desk.workspace,
         only: None,
     };
-    if let Ok(day) = report::write(&ask) {
+    if let Ok(day) = report::write_default(&ask) {
         let told = serde_json::to_string(&day).expect("a day is plain data");
         assert!(!told.contains(OUTSIDE), "{told}");
     }

@@ -1,6 +1,6 @@
 //! Figures on the language of the code: words of comments and strings, names of types, size.
 //!
-//! Counts what [`crate::tidy::rust`] finds in the Rust files below `crates/`. The figures of ripgrep, jj and atuin are constants: they
+//! Counts what the scanner of `tidy` finds in the Rust files below `crates/`. The figures of ripgrep, jj and atuin are constants: they
 //! were measured once over those projects' comments and are what ours are compared with.
 
 use std::collections::{BTreeMap, HashMap};
