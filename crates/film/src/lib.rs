@@ -1,6 +1,6 @@
 //! Renders a session as a film: MP4, GIF or asciicast.
 //!
-//! All three formats draw the same [`Scene`](pace::Scene). It is planned from the recorded times, expanded step by step, and drawn
+//! All three formats draw the same `Scene`. It is planned from the recorded times, expanded step by step, and drawn
 //! frame by frame, with one frame in memory at a time. Everything happens in this process: no other program, no system fonts, no
 //! clock. The same session gives the same bytes.
 
