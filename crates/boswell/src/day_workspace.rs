@@ -75,7 +75,7 @@ impl DayArgs {
 }
 
 /// A day and the directory of its workspace.
-pub(crate) struct Site<'s> {
+pub(crate) struct DayTarget<'s> {
     pub(crate) window: &'s DayWindow,
     pub(crate) zone: &'s TimeZone,
     pub(crate) reports_root: &'s Path,
@@ -85,7 +85,7 @@ pub(crate) struct Site<'s> {
 /// Prepares the workspace of a day, unless it exists and `force` is not set.
 pub(crate) fn gather(
     context: &Context,
-    site: &Site<'_>,
+    site: &DayTarget<'_>,
     copies: Copies<'_>,
     store: Option<&Store>,
     force: bool,

@@ -172,7 +172,7 @@ impl From<OutputError> for CommandError {
 const DATABASE_DAMAGED: &str = "database-damaged";
 
 /// Returns the error for a log that cannot be read, with a hint.
-pub(crate) fn told_log_error(error: LogError) -> CommandError {
+pub(crate) fn log_error(error: LogError) -> CommandError {
     match &error {
         LogError::Io { .. } => CommandError::user("log-unreadable", &error),
         LogError::UnknownAgent { .. } => CommandError::user("log-unknown", &error)

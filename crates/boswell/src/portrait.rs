@@ -8,7 +8,7 @@ use transcript::{Agent, Call, Outcome, Session, SessionEvent, SessionUid, Turn, 
 
 use crate::answers::session::{FactRecord, PromptRecord, SessionPortrait, SubagentRecord};
 use crate::answers::shared::DecisionRecord;
-use crate::error::{CommandError, told_log_error};
+use crate::error::{CommandError, log_error};
 use crate::render::text::{self, Head, date_time, plural, told_tokens};
 use crate::session_arg::Named;
 use crate::text_source::{describe_eviction, describe_problem};
@@ -91,9 +91,9 @@ impl Portrait {
 
     /// Restores what an eviction removed by reading the session's own log.
     pub(crate) fn use_source(&mut self, source: &SourceText<'_>) -> Result<(), CommandError> {
-        let read = source.reading().map_err(told_log_error)?;
+        let read = source.reading().map_err(log_error)?;
         self.turns.clone_from(&read.reading.turns);
-        source.fill_session(&mut self.session).map_err(told_log_error)
+        source.fill_session(&mut self.session).map_err(log_error)
     }
 
     /// Returns a turn by its number.

@@ -37,7 +37,7 @@ pub(crate) use asked::Days;
 
 use crate::answers::page::{ReportAnswer, ReportRange, WRITING_SCHEMA, WritingAnswer, WritingDay};
 use crate::context::Context;
-use crate::day_workspace::{PlaceArgs, Site, damaged, gather, no_window};
+use crate::day_workspace::{DayTarget, PlaceArgs, damaged, gather, no_window};
 use crate::error::{CommandError, Outcome};
 use crate::prices;
 use crate::render::text::plural;
@@ -273,7 +273,7 @@ impl Writer<'_> {
     /// Prepares a day if necessary, and returns the path of its workspace.
     fn workspace(&self, ui: &mut Ui, date: Date) -> Result<PathBuf, CommandError> {
         let window = DayWindow::new(date, &self.zone, &self.zone_name, self.context.now).map_err(no_window)?;
-        let site = Site {
+        let site = DayTarget {
             window: &window,
             zone: &self.zone,
             reports_root: &self.reports_root,

@@ -8,7 +8,7 @@ use memory::session_text::{
     Eviction, EvictionReason, SessionText, SessionTexts, SourceLog, SourceProblem, TextError, TextLocation,
 };
 
-use crate::error::{CommandError, told_log_error};
+use crate::error::{CommandError, log_error};
 use crate::render::text::date_time;
 use crate::ui::Ui;
 
@@ -16,7 +16,7 @@ impl From<TextError> for CommandError {
     fn from(error: TextError) -> Self {
         match error {
             TextError::Store(error) => error.into(),
-            TextError::Log(error) => told_log_error(error),
+            TextError::Log(error) => log_error(error),
             TextError::Gone(_) => Self::not_found("text-gone", error),
         }
     }

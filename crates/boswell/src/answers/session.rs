@@ -47,7 +47,7 @@ pub(crate) struct ShownSession<'a> {
     pub(crate) events: Vec<EventRecord<'a>>,
     pub(crate) subagents: Vec<SubagentRecord<'a>>,
     pub(crate) prompts: Vec<PromptRecord<'a>>,
-    /// Where the commit was made that was asked for.
+    /// The turn that made the requested commit.
     pub(crate) commit: Option<&'a CommitOccurrence>,
     /// Null without `--max-tokens`.
     pub(crate) left_out: Option<ShowLeftOut>,
@@ -151,7 +151,7 @@ pub(crate) struct ShownCommit<'a> {
     pub(crate) schema: &'static str,
     /// Always null.
     pub(crate) session: (),
-    /// The commit that was asked for.
+    /// The requested commit.
     pub(crate) sha: &'a str,
     /// Always null.
     pub(crate) commit: (),

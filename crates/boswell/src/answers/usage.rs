@@ -66,7 +66,7 @@ impl UsageRow {
     }
 }
 
-/// The value of a dimension that was asked for; null if the log does not tell it.
+/// The value of a requested dimension; null if the log does not contain it.
 #[derive(Serialize, JsonSchema)]
 #[serde(transparent)]
 pub(crate) struct UsageKey(pub(crate) Option<String>);

@@ -10,11 +10,11 @@ use super::Answer;
 /// `boswell why`.
 #[derive(Serialize, JsonSchema, Default)]
 pub(crate) struct WhyAnswer<'a> {
-    /// The file that was asked for, without the line.
+    /// The requested file, without the line.
     pub(crate) path: String,
     /// The names that it has and had in its repository, the present one first.
     pub(crate) names: Vec<String>,
-    /// The line that was asked for.
+    /// The requested line.
     pub(crate) line: Option<WhyLine<'a>>,
     /// Newest first; of a line, the turn that wrote it.
     pub(crate) touches: Vec<WhyTouch<'a>>,

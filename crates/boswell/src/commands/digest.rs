@@ -14,7 +14,7 @@ use crate::answers;
 use crate::context::Context;
 use crate::digest_page::{DigestAnswer, lines, print};
 use crate::digests::digest_of;
-use crate::error::{CommandError, Outcome, told_log_error};
+use crate::error::{CommandError, Outcome, log_error};
 use crate::prices;
 use crate::session_arg::{SESSION_HELP, open_memory, resolve};
 use crate::text_source::{announce, text_gone};
@@ -116,8 +116,8 @@ fn from_memory(
 fn from_log(context: &Context, args: &DigestArgs, prices: &PriceTable) -> Result<DigestAnswer, CommandError> {
     let path = context.places.current_dir.join(&args.session);
     let (masker, settings) = (context.masker(false)?, context.digest_settings());
-    let read = logs::read_session(&path, None, &masker).map_err(told_log_error)?;
-    let make = |log: &LogReading| digest::from_log(log, &masker, Vec::new(), &settings).map_err(told_log_error);
+    let read = logs::read_session(&path, None, &masker).map_err(log_error)?;
+    let make = |log: &LogReading| digest::from_log(log, &masker, Vec::new(), &settings).map_err(log_error);
     let Some(digest) = make(&read.main)? else {
         let message = format_args!("no session in this log: `{}`", args.session);
         return Err(CommandError::not_found("log-empty", message));
@@ -151,9 +151,9 @@ fn digest_of_source(
     let Some(source) = text.as_ref().and_then(SessionText::source) else {
         return Err(no_digest(context, texts.masker, uid, &location));
     };
-    let log = source.reading().map_err(told_log_error)?;
+    let log = source.reading().map_err(log_error)?;
     let told = texts.store.reads().facts_of(uid)?;
-    let digest = digest::from_log(log, texts.masker, told, &context.digest_settings()).map_err(told_log_error)?;
+    let digest = digest::from_log(log, texts.masker, told, &context.digest_settings()).map_err(log_error)?;
     digest.ok_or_else(|| no_digest(context, texts.masker, uid, &location))
 }
 

@@ -101,12 +101,12 @@ pub(crate) fn examine_and_show(
     });
     bar.finish_and_clear();
     // Names from logs are masked, because they can contain secrets, too.
-    let told = Told { masker, context };
+    let health = MaskedHealth { masker, context };
     match ui.format {
-        Format::Json => ui.answer(&told.answer(&healths, store))?,
+        Format::Json => ui.answer(&health.answer(&healths, store))?,
         Format::Text => {
-            told.show(ui, &healths)?;
-            store.map_or(Ok(()), |store| told.show_store(ui, store))?;
+            health.show(ui, &healths)?;
+            store.map_or(Ok(()), |store| health.show_store(ui, store))?;
         }
     }
     Ok(())
@@ -134,12 +134,12 @@ fn bar(ui: &Ui, template: &str) -> ProgressBar {
 }
 
 /// Prints and serializes the results, with text from logs and paths masked.
-struct Told<'a> {
+struct MaskedHealth<'a> {
     masker: &'a Masker,
     context: &'a Context,
 }
 
-impl Told<'_> {
+impl MaskedHealth<'_> {
     fn show(&self, ui: &mut Ui, healths: &[AgentHealth]) -> Result<(), CommandError> {
         for health in healths {
             let is_here = health.roots.iter().any(|root| root.is_there);
@@ -299,11 +299,11 @@ impl Told<'_> {
             ))?;
         }
         let damages: Vec<String> = store.damages.iter().map(|damage| damage.what.clone()).collect();
-        for (label, told) in [("database", &store.database), ("damage  ", &damages)] {
-            for line in told.iter().take(ROWS_SHOWN) {
+        for (label, lines) in [("database", &store.database), ("damage  ", &damages)] {
+            for line in lines.iter().take(ROWS_SHOWN) {
                 ui.row(format_args!("  {}  {}", ui.paint(BAD, label), self.word(line)))?;
             }
-            more(ui, told.len())?;
+            more(ui, lines.len())?;
         }
         Ok(())
     }

@@ -8,7 +8,7 @@ use memory::store::Store;
 
 use crate::answers::page::{PrepareAnswer, PreparedWindow};
 use crate::context::Context;
-use crate::day_workspace::{DayArgs, PlaceArgs, Site, gather, no_window};
+use crate::day_workspace::{DayArgs, DayTarget, PlaceArgs, gather, no_window};
 use crate::error::{CommandError, Outcome};
 use crate::render::text::plural;
 use crate::text_source::{describe_eviction, text_gone};
@@ -61,7 +61,7 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &PrepareArgs) -> Result<
         None
     });
     let copies = masker.as_ref().map_or(Copies::Verbatim, Copies::Masked);
-    let site = Site {
+    let site = DayTarget {
         window: &window,
         zone: &zone,
         reports_root: &reports_root,

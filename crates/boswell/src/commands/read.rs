@@ -11,7 +11,7 @@ use transcript::{Agent, Kind, SessionEvent};
 use crate::agent_arg::AgentName;
 use crate::answers::read::{Record, SummaryRecord};
 use crate::context::Context;
-use crate::error::{CommandError, Outcome, told_log_error};
+use crate::error::{CommandError, Outcome, log_error};
 use crate::render::depth::Depth;
 use crate::render::text;
 use crate::turn_arg::TurnRange;
@@ -244,7 +244,7 @@ fn show_json(ui: &mut Ui, session: &SessionReading, masker: &Masker, args: &Read
                     .then(|| text().unwrap_or_else(|| event.summary.to_string()));
                 ui.json(&Record::event(uid, event, text))
             };
-            logs::each_text(log, masker, &wanted, show).map_err(told_log_error)??;
+            logs::each_text(log, masker, &wanted, show).map_err(log_error)??;
         } else {
             for event in log.reading.events.iter().filter(|event| wanted(event)) {
                 ui.json(&Record::event(uid, event, None))?;
@@ -336,7 +336,7 @@ fn tell_unknown(ui: &mut Ui, sessions: &[Shown]) {
 }
 
 fn fail(failed: &mut Option<CommandError>, error: LogError) {
-    failed.get_or_insert(told_log_error(error));
+    failed.get_or_insert(log_error(error));
 }
 
 /// A kind as the command line names it.

@@ -35,7 +35,7 @@ const BAR_COLUMNS: u64 = 20;
 pub(crate) struct StatusArgs {}
 
 /// The data of an answer.
-struct Told {
+struct StatusFacts {
     alerts: Vec<Alert>,
     overview: Option<Overview>,
     next: Option<NextEviction>,
@@ -65,7 +65,7 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, _: &StatusArgs) -> Result<Outc
         only: None,
     };
     let waiting = sweep(ui, context, &order)?;
-    let told = Told {
+    let told = StatusFacts {
         alerts,
         overview,
         next,
@@ -89,7 +89,7 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, _: &StatusArgs) -> Result<Outc
     Ok(Outcome::Done)
 }
 
-fn show(ui: &mut Ui, context: &Context, told: &Told) -> Result<(), CommandError> {
+fn show(ui: &mut Ui, context: &Context, told: &StatusFacts) -> Result<(), CommandError> {
     match &told.overview {
         Some(overview) => {
             show_memory(ui, context, overview)?;
@@ -259,7 +259,7 @@ fn show_waiting(ui: &mut Ui, waiting: &SweepReport) -> Result<(), CommandError> 
     Ok(())
 }
 
-fn warnings(context: &Context, told: &Told) -> Vec<String> {
+fn warnings(context: &Context, told: &StatusFacts) -> Vec<String> {
     let retention = &context.config.retention;
     let mut warnings = Vec::new();
     let mut compare = |what: &str, cap_name: &str, bytes: Option<u64>, cap: u64| {
@@ -279,7 +279,7 @@ fn warnings(context: &Context, told: &Told) -> Vec<String> {
     warnings
 }
 
-fn answer<'a>(context: &Context, told: &'a Told, warnings: &'a [String]) -> StatusAnswer<'a> {
+fn answer<'a>(context: &Context, told: &'a StatusFacts, warnings: &'a [String]) -> StatusAnswer<'a> {
     let retention = &context.config.retention;
     StatusAnswer {
         path: context.places.data_dir.to_string(),

@@ -39,10 +39,10 @@ pub(crate) struct StatuslineArgs {}
 /// The JSON that Claude Code passes on standard input. Every field may be missing.
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct Told {
+struct StatuslineInput {
     session_id: Option<String>,
     model: Option<Model>,
-    cost: Option<ToldCost>,
+    cost: Option<ReportedCost>,
     context_window: Option<Window>,
 }
 
@@ -55,7 +55,7 @@ struct Model {
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct ToldCost {
+struct ReportedCost {
     total_cost_usd: Option<f64>,
 }
 
@@ -106,10 +106,10 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, _args: &StatuslineArgs) -> Res
 }
 
 /// Parses the agent's JSON from standard input. Returns the default if there is none or if it is invalid.
-fn told() -> Told {
+fn told() -> StatuslineInput {
     let stdin = io::stdin();
     if stdin.is_terminal() {
-        return Told::default();
+        return StatuslineInput::default();
     }
     let mut bytes = Vec::new();
     let read = stdin.lock().take(INPUT_BYTES_MAX).read_to_end(&mut bytes);
@@ -121,7 +121,7 @@ fn ask(
     store: &Store,
     context: &Context,
     prices: &PriceTable,
-    told: &Told,
+    told: &StatuslineInput,
     line: &mut Line,
 ) -> Result<(), CommandError> {
     let midnight = context.now.to_zoned(context.zone.clone()).start_of_day();
@@ -164,7 +164,7 @@ fn at_hand<'s>(sessions: &'s [ListedSession], context: &Context, id: Option<&str
 
 impl Line {
     /// Applies the agent's own values, which take precedence over those from the log.
-    fn listen(&mut self, told: Told) {
+    fn listen(&mut self, told: StatuslineInput) {
         let model = told.model.unwrap_or_default();
         self.model = model.display_name.or(model.id).or(self.model.take());
         let cost = told

@@ -6,7 +6,7 @@ use memory::logs::{self, LogReading, SessionReading};
 use memory::mask::Masker;
 use transcript::{Actor, Call, Kind, Role, Session, SessionEvent, Tokens, Turn};
 
-use crate::error::{CommandError, told_log_error};
+use crate::error::{CommandError, log_error};
 use crate::render::depth::{Depth, is_message};
 use crate::ui::markdown::{Ink, markdown_lines};
 use crate::ui::prose::StyledLine;
@@ -60,7 +60,7 @@ pub(crate) fn session(
                 .then(|| logs::spilled(&log.path, event, masker).or(text));
             show(event, text.flatten())
         };
-        logs::each_text(log, masker, wanted, with_spill).map_err(told_log_error)??;
+        logs::each_text(log, masker, wanted, with_spill).map_err(log_error)??;
         ui.row("")?;
     }
     Ok(())

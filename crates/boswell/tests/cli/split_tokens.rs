@@ -17,7 +17,7 @@ const CLAUDE: &str = "5e550000-0000-4000-8000-000000000001";
 const CODEX: &str = "c0de0000-0000-7000-8000-000000000001";
 const GROK: &str = "01a10000-0000-7000-8000-000000000001";
 const SMALL: &str = "--size 320x180 --fps 2 --speed 8";
-const WORKSPACE: &str = ".local/share/boswell-reports/work/2026-03-31";
+const REPORTS: &str = ".local/share/boswell-reports";
 
 /// No piece of the token with this many characters may be shown.
 const SHOWN_CHARS_MAX: usize = 10;
@@ -321,7 +321,10 @@ fn a_bundle_masks_what_the_workspace_does_not() {
 
 /// Returns the first turn as the MCP server of a workspace reads it.
 fn read_turn_by_mcp(sandbox: &Sandbox) -> String {
-    let mut command = sandbox.command(&format!("mcp --workspace {}", sandbox.path(WORKSPACE)));
+    let mut command = sandbox.command(&format!(
+        "mcp --workspace {}",
+        sandbox.path(&[REPORTS, "work", "2026-03-31"].join("/"))
+    ));
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let (mut input, mut output) = (
         child.stdin.take().unwrap(),

@@ -18,7 +18,7 @@ use render::{SessionCost, SessionNumbers, Subagent, Transcript, TranscriptEntry,
 use transcript::{Agent, Call, Lineage, LineageKind, Outcome, Session, SessionEvent, Turn};
 
 use super::Means;
-use crate::error::{CommandError, told_log_error};
+use crate::error::{CommandError, log_error};
 use crate::turn_arg::TurnRange;
 
 /// Maximum depth of nested subagents.
@@ -199,8 +199,8 @@ impl SessionGatherer<'_> {
         let mut wholes = text.wholes(&events)?;
         let mut all_turns = reads.turns(session_uid)?;
         if let Some(source) = text.source() {
-            source.fill_session(&mut session).map_err(told_log_error)?;
-            all_turns.clone_from(&source.reading().map_err(told_log_error)?.reading.turns);
+            source.fill_session(&mut session).map_err(log_error)?;
+            all_turns.clone_from(&source.reading().map_err(log_error)?.reading.turns);
         }
         let told = events.into_iter().map(|event| {
             let whole = wholes.remove(&event.seq).unwrap_or_default();
@@ -236,9 +236,9 @@ impl SessionGatherer<'_> {
         let settings = &self.means.digests;
         Ok(match text.source() {
             Some(source) => {
-                let log = source.reading().map_err(told_log_error)?;
+                let log = source.reading().map_err(log_error)?;
                 let told = store.reads().facts_of(session_uid)?;
-                digest::from_log(log, self.texts.masker, told, settings).map_err(told_log_error)?
+                digest::from_log(log, self.texts.masker, told, settings).map_err(log_error)?
             }
             None => digest::compute_digest(store, session_uid, settings)?.map(|(digest, _)| digest),
         })
@@ -296,7 +296,7 @@ pub(super) fn bare(
     means: &Means<'_>,
     turns: Option<TurnRange>,
 ) -> Result<Gathered, CommandError> {
-    let read = logs::read_session(path, agent, disclosure).map_err(told_log_error)?;
+    let read = logs::read_session(path, agent, disclosure).map_err(log_error)?;
     let calls: Vec<Call> = read.counted_calls().into_iter().flatten().cloned().collect();
     let Some(mut transcript) = bare_one(&read.main, disclosure, means, turns)? else {
         let message = format_args!("there is no session in it: `{}`", path.display());
@@ -350,10 +350,10 @@ fn bare_one(
         });
         Ok::<(), std::convert::Infallible>(())
     };
-    _ = logs::each_whole(log, disclosure, |event| is_asked(event, turns), take).map_err(told_log_error)?;
+    _ = logs::each_whole(log, disclosure, |event| is_asked(event, turns), take).map_err(log_error)?;
     // Events of other parts come last, so sorting puts them in their place.
     events.sort_by_key(|told| told.event.seq);
-    let digest = digest::from_log(log, disclosure, Vec::new(), &means.digests).map_err(told_log_error)?;
+    let digest = digest::from_log(log, disclosure, Vec::new(), &means.digests).map_err(log_error)?;
     Ok(Some(Transcript {
         turns: asked_turns(log.reading.turns.clone(), turns),
         head: TranscriptHead {

@@ -8,7 +8,7 @@ use transcript::SessionEvent;
 use super::document::Document;
 use super::{ReadTexts, Reader};
 use crate::context::Context;
-use crate::error::{CommandError, told_log_error};
+use crate::error::{CommandError, log_error};
 use crate::portrait::Portrait;
 use crate::render::depth::is_message;
 use crate::session_arg::{open_memory, resolve};
@@ -66,7 +66,7 @@ pub(in crate::finder) fn open(context: &Context, session_uid: &str, ink: Ink) ->
     let read: ReadTexts = Box::new(move |events| match &log {
         None => Ok(kept::read_texts(&store, &uid, events)?),
         Some(log) => {
-            let wholes = read_wholes(log, &masker, events).map_err(told_log_error)?;
+            let wholes = read_wholes(log, &masker, events).map_err(log_error)?;
             let texts = wholes.into_iter().filter_map(|(seq, whole)| Some((seq, whole.text?)));
             Ok(texts.collect())
         }
