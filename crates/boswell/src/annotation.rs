@@ -33,8 +33,8 @@ pub(crate) fn annotate(
     let text = AnnotationText::new(kind, text, &context.masker(true)?).map_err(refused)?;
     let mut store = Store::open(&context.places.data_dir)?;
     let annotated = {
-        let told = RefCell::new(&mut *ui);
-        let waiting = || say_waiting(&mut told.borrow_mut());
+        let shared_ui = RefCell::new(&mut *ui);
+        let waiting = || say_waiting(&mut shared_ui.borrow_mut());
         annotations::annotate(&mut store, LockWait::Wait(&waiting), context.now, &uid, kind, &text)?
     };
     if annotated.redactions > 0 {

@@ -24,8 +24,8 @@ pub(crate) fn deliver(ui: &mut Ui, context: &Context, hub: &StoreLocation) -> Re
         return Ok(PushSummary::default());
     };
     let mut target = Store::open(hub)?;
-    let told = RefCell::new(ui);
-    let waiting = || say_waiting(&mut told.borrow_mut());
+    let shared_ui = RefCell::new(ui);
+    let waiting = || say_waiting(&mut shared_ui.borrow_mut());
     let share = |uid: &str| -> Result<PushScope, StoreError> {
         let view = source.reads().view(uid)?;
         let names = view.iter().flat_map(|view| [view.repo.as_deref(), view.cwd.as_deref()]);
@@ -37,7 +37,7 @@ pub(crate) fn deliver(ui: &mut Ui, context: &Context, hub: &StoreLocation) -> Re
         })
     };
     let pushed = hub::push_sessions(&source, &mut target, &share, context.now, LockWait::Wait(&waiting))?;
-    tell_apart(&mut told.borrow_mut(), &pushed);
+    tell_apart(&mut shared_ui.borrow_mut(), &pushed);
     Ok(pushed)
 }
 

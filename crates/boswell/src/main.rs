@@ -31,6 +31,7 @@ mod interrupt;
 mod job_log;
 mod mcp_tools;
 mod money;
+mod opener;
 mod portrait;
 mod prices;
 mod render;

@@ -39,6 +39,7 @@ use crate::answers::page::{ReportAnswer, ReportRange, WRITING_SCHEMA, WritingAns
 use crate::context::Context;
 use crate::day_workspace::{DayTarget, PlaceArgs, damaged, gather, no_window};
 use crate::error::{CommandError, Outcome};
+use crate::opener::open_file;
 use crate::prices;
 use crate::render::text::plural;
 use crate::ui::{Format, Ui, escape, escape_lines};
@@ -198,7 +199,8 @@ pub(crate) fn write(
         }
     }
     if output.open {
-        publish::open(ui, &kept.html)?;
+        open_file(&kept.html)?;
+        ui.status(format_args!("Opening {}", kept.html.display()));
     }
     if let Some(command) = command {
         publish::run(ui, &command, &days, &kept)?;

@@ -54,8 +54,8 @@ pub(crate) fn sweep(ui: &mut Ui, context: &Context, order: &Order<'_>) -> Result
     let report = if order.is_dry {
         dry_run(&sweep)
     } else {
-        let told = RefCell::new(&mut *ui);
-        let waiting = || bar.suspend(|| say_waiting(&mut told.borrow_mut()));
+        let shared_ui = RefCell::new(&mut *ui);
+        let waiting = || bar.suspend(|| say_waiting(&mut shared_ui.borrow_mut()));
         let patience = if order.is_scheduled {
             LockWait::GiveUp
         } else {

@@ -2,6 +2,7 @@
 //! depend on all sessions.
 
 use crate::digest_fields::Digest;
+use crate::plural::format_thousands;
 use crate::signals::{Signal, SignalKind};
 
 /// With fewer sessions, a percentile means nothing.
@@ -36,19 +37,6 @@ pub fn compute_usual<'d>(digests: impl Iterator<Item = &'d Digest>, are_subagent
         active_s: percentile(|digest| digest.time.active_s),
         tool_calls: percentile(|digest| digest.tool_calls),
     })
-}
-
-/// Formats a number with separators between its thousands.
-fn format_thousands(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 /// Formats seconds with the two largest units that people read, such as `8h 2m`.

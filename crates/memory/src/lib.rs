@@ -29,7 +29,7 @@ pub mod mask;
 pub mod outcome;
 pub mod overview;
 pub mod packs;
-mod plural;
+pub mod plural;
 pub mod prices;
 pub mod report;
 mod reported_facts;

@@ -40,8 +40,8 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &DecideArgs) -> Result<O
         .map_err(|error| CommandError::user("decision-refused", error))?;
     let mut store = Store::open(&context.places.data_dir)?;
     let decision = {
-        let told = RefCell::new(&mut *ui);
-        let waiting = || say_waiting(&mut told.borrow_mut());
+        let shared_ui = RefCell::new(&mut *ui);
+        let waiting = || say_waiting(&mut shared_ui.borrow_mut());
         decisions::record_decision(&mut store, LockWait::Wait(&waiting), context.now, uid.as_deref(), &text)?
     };
     if text.redactions > 0 {

@@ -48,8 +48,8 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &EvictArgs) -> Result<Ou
     }
     drop(store);
     let done = {
-        let told = RefCell::new(&mut *ui);
-        let waiting = || say_waiting(&mut told.borrow_mut());
+        let shared_ui = RefCell::new(&mut *ui);
+        let waiting = || say_waiting(&mut shared_ui.borrow_mut());
         evict(context, LockWait::Wait(&waiting))?
     };
     let bytes_after = plan.bytes_before.saturating_sub(done.bytes);

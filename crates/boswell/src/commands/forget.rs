@@ -83,8 +83,8 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &ForgetArgs) -> Result<O
             // Copies are deleted first: if one cannot be deleted, the session can still be named for another try.
             copies.delete(&reports_root)?;
         }
-        let told = RefCell::new(&mut *ui);
-        let waiting = || say_waiting(&mut told.borrow_mut());
+        let shared_ui = RefCell::new(&mut *ui);
+        let waiting = || say_waiting(&mut shared_ui.borrow_mut());
         is_finished = forget(context, args, remains, &copies, LockWait::Wait(&waiting))?;
     }
     match ui.format {

@@ -144,8 +144,8 @@ fn move_to(ui: &mut Ui, context: &Context, args: &MoveArgs) -> Result<Outcome, C
         bar.set_position(done);
     };
     let moved = {
-        let told = RefCell::new(&mut *ui);
-        let waiting = || say_waiting(&mut told.borrow_mut());
+        let shared_ui = RefCell::new(&mut *ui);
+        let waiting = || say_waiting(&mut shared_ui.borrow_mut());
         hub::move_store(&source, &mut target, context.now, LockWait::Wait(&waiting), &progress)
     };
     bar.finish_and_clear();

@@ -38,8 +38,8 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &KeepArgs) -> Result<Out
     drop(store);
     let mut store = Store::open(&context.places.data_dir)?;
     let is_news = {
-        let told = RefCell::new(&mut *ui);
-        let waiting = || say_waiting(&mut told.borrow_mut());
+        let shared_ui = RefCell::new(&mut *ui);
+        let waiting = || say_waiting(&mut shared_ui.borrow_mut());
         let lock = store.lock(LockWait::Wait(&waiting))?;
         let is_kept = store.reads().keeps()?.contains(uid);
         let is_news = is_kept == args.undo;

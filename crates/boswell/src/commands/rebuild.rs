@@ -35,8 +35,8 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, _: &RebuildArgs) -> Result<Out
         progress: &|_, _| bar.tick(),
         ..Sweep::new(&context.places.data_dir, &[], &masker, context.now)
     };
-    let told = RefCell::new(&mut *ui);
-    let waiting = || say_waiting(&mut told.borrow_mut());
+    let shared_ui = RefCell::new(&mut *ui);
+    let waiting = || say_waiting(&mut shared_ui.borrow_mut());
     let sessions = rebuild(&sweep, LockWait::Wait(&waiting))?.sessions_refreshed;
     bar.finish_and_clear();
     match ui.format {

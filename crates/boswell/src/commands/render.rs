@@ -24,6 +24,7 @@ use crate::answers::page::{RenderAnswer, RenderLeftOut, RenderedSession};
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
 use crate::filters::{FilterArgs, ToolMeans};
+use crate::opener::open_file;
 use crate::prices;
 use crate::render::depth::Depth;
 use crate::render::text::plural;
@@ -170,7 +171,7 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &RenderArgs) -> Result<O
     let made = source.make(ui, context, args, &gathered, PageOptions::default())?;
     made.tell(ui, args, &gathered)?;
     if args.open {
-        write::open(&made.path)?;
+        open_file(&made.path)?;
     }
     Ok(Outcome::Done)
 }

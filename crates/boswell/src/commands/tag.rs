@@ -52,8 +52,8 @@ pub(crate) fn run(ui: &mut Ui, context: &Context, args: &TagArgs) -> Result<Outc
     let change = if args.remove { TagChange::Remove } else { TagChange::Add };
     let mut store = Store::open(&context.places.data_dir)?;
     let said = {
-        let told = RefCell::new(&mut *ui);
-        let waiting = || say_waiting(&mut told.borrow_mut());
+        let shared_ui = RefCell::new(&mut *ui);
+        let waiting = || say_waiting(&mut shared_ui.borrow_mut());
         annotations::change_tags(&mut store, LockWait::Wait(&waiting), context.now, &uid, &tags, change)?
     };
     tell(ui, &uid, &said)?;

@@ -1,7 +1,6 @@
 //! Passes finished files on: to a command of the user, without a shell, or to the browser.
 
 use std::io::Write;
-use std::path::Path;
 use std::process::{Command, Stdio};
 
 use memory::report::DayReport;
@@ -94,35 +93,6 @@ pub(super) fn run(ui: &mut Ui, words: &[String], days: &[DayReport], kept: &Kept
         }
         false => Err(failed(status.to_string())),
     }
-}
-
-/// Opens a page in the browser.
-pub(super) fn open(ui: &mut Ui, page: &Path) -> Result<(), CommandError> {
-    let program = match std::env::consts::OS {
-        "macos" => "open",
-        "windows" => "explorer",
-        _ => "xdg-open",
-    };
-    let mut command = Command::new(program);
-    command
-        .arg(page)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
-    let failed = |reason: String| {
-        CommandError::user(
-            "open-failed",
-            format_args!("cannot open the page by `{program}`: {reason}"),
-        )
-        .with_hint(format_args!("the page is there: {}", page.display()))
-    };
-    let status = command.status().map_err(|error| failed(error.to_string()))?;
-    // `explorer` returns 1 on success.
-    match status.success() || cfg!(windows) {
-        true => ui.status(format_args!("Opened {}", page.display())),
-        false => return Err(failed(status.to_string())),
-    }
-    Ok(())
 }
 
 #[cfg(test)]

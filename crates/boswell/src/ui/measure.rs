@@ -25,15 +25,7 @@ pub(crate) fn bytes(size_bytes: u64) -> String {
 
 /// Returns a count with thousands separators, such as `1,234`.
 pub(crate) fn count(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
+    memory::plural::format_thousands(number)
 }
 
 /// Returns a number in a few characters, such as `950`, `12k` or `1.5M`; an empty text for `None`.

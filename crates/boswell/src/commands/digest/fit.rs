@@ -141,22 +141,25 @@ mod tests {
     }
 
     #[test]
-    fn lists_lose_their_last_entries_first_and_all_that_went_is_told() {
-        let told = shorten(answer(), 100);
-        assert!(tokens(told.to_string().len()) <= 100, "{told}");
-        let files = told["files"].as_array().unwrap().len() as u64;
-        assert!(files > 0, "{told}");
-        assert_eq!(told[LEFT_OUT], json!({"files": 9 - files}));
-        assert_eq!(told["decisions"][0]["text"], "the lexer stays");
+    fn lists_lose_their_last_entries_first_and_the_rest_is_counted() {
+        let shortened = shorten(answer(), 100);
+        assert!(tokens(shortened.to_string().len()) <= 100, "{shortened}");
+        let files = shortened["files"].as_array().unwrap().len() as u64;
+        assert!(files > 0, "{shortened}");
+        assert_eq!(shortened[LEFT_OUT], json!({"files": 9 - files}));
+        assert_eq!(shortened["decisions"][0]["text"], "the lexer stays");
     }
 
     #[test]
     fn any_budget_is_kept() {
         for most in 35..200 {
-            let told = shorten(answer(), most);
-            assert!(tokens(told.to_string().len()) <= most as usize, "{most}: {told}");
-            assert_eq!(told["outcome"], "success");
-            assert!(told == answer() || !told[LEFT_OUT].is_null(), "{told}");
+            let shortened = shorten(answer(), most);
+            assert!(
+                tokens(shortened.to_string().len()) <= most as usize,
+                "{most}: {shortened}"
+            );
+            assert_eq!(shortened["outcome"], "success");
+            assert!(shortened == answer() || !shortened[LEFT_OUT].is_null(), "{shortened}");
         }
     }
 }

@@ -20,8 +20,8 @@ pub(super) fn repair(ui: &mut Ui, context: &Context, damaged: &StoreHealth) -> R
     // A database server is responsible for its own files.
     if !damaged.database.is_empty() && place.server().is_none() {
         let remade = {
-            let told = RefCell::new(&mut *ui);
-            let patience = LockWait::Wait(&|| say_waiting(&mut told.borrow_mut()));
+            let shared_ui = RefCell::new(&mut *ui);
+            let patience = LockWait::Wait(&|| say_waiting(&mut shared_ui.borrow_mut()));
             rebuild_database(place, context.now, patience)?
         };
         tell_remade(ui, &remade);
@@ -29,11 +29,11 @@ pub(super) fn repair(ui: &mut Ui, context: &Context, damaged: &StoreHealth) -> R
     }
     let damaged = found.as_ref().unwrap_or(damaged);
     let lost = {
-        let told = RefCell::new(&mut *ui);
+        let shared_ui = RefCell::new(&mut *ui);
         mark_damaged(
             damaged,
             context.now,
-            LockWait::Wait(&|| say_waiting(&mut told.borrow_mut())),
+            LockWait::Wait(&|| say_waiting(&mut shared_ui.borrow_mut())),
         )?
     };
     let order = Order {

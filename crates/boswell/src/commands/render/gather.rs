@@ -91,7 +91,7 @@ fn number(transcript: &mut Transcript, numbering: &mut Numbering) -> u64 {
 /// Masks tokens that are split by colour codes. A page drops the codes, which would make such a token whole again. A
 /// text that contains one loses its colours.
 fn mask_coloured(transcript: &mut Transcript, masker: &Masker) {
-    for text in transcript.events.iter_mut().filter_map(|told| told.text.as_mut()) {
+    for text in transcript.events.iter_mut().filter_map(|entry| entry.text.as_mut()) {
         if !text.contains(['\u{1b}', '\u{9b}']) {
             continue;
         }

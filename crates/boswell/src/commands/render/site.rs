@@ -23,6 +23,7 @@ use crate::answers::page::{RenderAnswer, RenderedSite};
 use crate::context::{Context, create_private_dir};
 use crate::error::{CommandError, Outcome};
 use crate::filters::ToolMeans;
+use crate::opener::open_file;
 use crate::render::text::plural;
 use crate::session_arg::open_memory;
 use crate::ui::{Format, Ui, escape};
@@ -108,7 +109,7 @@ pub(super) fn run(ui: &mut Ui, context: &Context, args: &RenderArgs) -> Result<O
         }
     }
     if args.open {
-        write::open(&index)?;
+        open_file(&index)?;
     }
     Ok(if pages.is_empty() {
         Outcome::NothingFound

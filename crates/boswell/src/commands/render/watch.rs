@@ -7,9 +7,10 @@ use std::time::Duration;
 use memory::sources;
 use render::PageOptions;
 
-use super::{RenderArgs, Source, write};
+use super::{RenderArgs, Source};
 use crate::context::Context;
 use crate::error::{CommandError, Outcome};
+use crate::opener::open_file;
 use crate::ui::Ui;
 
 /// How often the log is checked.
@@ -41,7 +42,7 @@ pub(super) fn run(ui: &mut Ui, context: &Context, args: &RenderArgs, source: &So
                 made.tell(ui, args, &gathered)?;
                 ui.status("Watching its log, until Ctrl-C");
                 if args.open {
-                    write::open(&made.path)?;
+                    open_file(&made.path)?;
                 }
             }
             ui.flush()?;

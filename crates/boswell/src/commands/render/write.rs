@@ -2,7 +2,6 @@
 
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
 use render::Transcript;
 use tempfile::NamedTempFile;
@@ -112,24 +111,4 @@ pub(super) fn write_file(path: &Path, fill: impl FnOnce(&mut dyn Sink) -> io::Re
     let bytes = file.as_file().metadata().map_err(failed)?.len();
     file.persist(path).map_err(|error| failed(error.error))?;
     Ok(bytes)
-}
-
-/// Opens a file with the system's default program.
-pub(super) fn open(path: &Path) -> Result<(), CommandError> {
-    let program = match std::env::consts::OS {
-        "macos" => "open",
-        "windows" => "explorer",
-        _ => "xdg-open",
-    };
-    let mut command = Command::new(program);
-    command
-        .arg(path)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
-    let started = command.spawn();
-    started.map(|_| ()).map_err(|error| {
-        CommandError::user("open", format_args!("cannot start `{program}`: {error}"))
-            .with_hint(format_args!("open it yourself: `{}`", path.display()))
-    })
 }
